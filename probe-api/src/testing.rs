@@ -1,0 +1,1 @@
+//! A scripted context for the tests of probes.

@@ -1,0 +1,1 @@
+//! Drives the built watchdog as a client does.

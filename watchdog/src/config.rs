@@ -1,0 +1,345 @@
+//! What is meant: the settled configuration. Everything here is validated, and nothing is an `Option` that has a default.
+//!
+//! What is *written* (YAML, environment, options) lives in `config::file` and is merged and checked by `config::load`;
+//! the engine sees only the types of this module.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The whole configuration of one watchdog process in the sidecar form.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The one server.
+    pub server: Server,
+    /// What becomes of the process when the server has failed for good.
+    pub on_permanent_failure: OnPermanentFailure,
+    /// How events are written to stderr.
+    pub events: Events,
+    /// The log.
+    pub log: Log,
+}
+
+/// `on_permanent_failure`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnPermanentFailure {
+    /// Stay and answer; a call makes one more attempt.
+    Stay,
+    /// Exit with code 70, for container entrypoints.
+    Exit,
+}
+
+/// `log`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// The least severe level that is written.
+    pub level: LogLevel,
+    /// Lines for people, or one JSON object per line.
+    pub format: LogFormat,
+}
+
+/// `log.level`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogLevel {
+    /// Nothing at all.
+    Off,
+    /// Failures.
+    Error,
+    /// And what may become one.
+    Warn,
+    /// And what an operator wants to know.
+    Info,
+    /// And what a developer wants to know.
+    Debug,
+    /// Everything but payloads.
+    Trace,
+}
+
+/// `log.format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// `events`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Events {
+    /// Whether events appear on stderr among the log lines.
+    pub stderr: bool,
+}
+
+/// One server: a section under `servers:`.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Its name in logs, events and errors: `[A-Za-z0-9._-]+`.
+    pub name: String,
+    /// What is started.
+    pub command: Command,
+    /// A disabled server is not started and every request gets `server_disabled`.
+    pub enabled: bool,
+    /// Whether it is started at once or at the first request.
+    pub start: Start,
+    /// Suspicion: a request that is unanswered for so long runs the probe chain.
+    pub tool_timeout: Duration,
+    /// The same for single tools, by name.
+    pub tool_timeouts: BTreeMap<String, Duration>,
+    /// A request that is unanswered for so long gets `request_timeout`, however well the server is.
+    pub request_deadline: Option<Duration>,
+    /// Restarts and what requests meet meanwhile.
+    pub restart: Restart,
+    /// The opening of a session.
+    pub handshake: Handshake,
+    /// The stop ladder.
+    pub shutdown: Shutdown,
+    /// The probe chain.
+    pub probe: Probe,
+    /// The periodic check.
+    pub health: Health,
+    /// Lists that are served while the server is down.
+    pub catalog: Catalog,
+    /// What may be sent twice.
+    pub retry: Retry,
+    /// How the watchdog's own errors for tool calls look.
+    pub errors: Errors,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// What is started, without a shell.
+#[derive(Debug, Clone)]
+pub struct Command {
+    /// Found along PATH where it has no slash.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its working directory; ours when `None`.
+    pub cwd: Option<PathBuf>,
+    /// The whole environment of the child, settled: inherited, minus the watchdog's own, plus `env` and `env_file`.
+    pub env: Vec<(OsString, OsString)>,
+}
+
+/// `start`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At once.
+    Eager,
+    /// At the first message of the client.
+    Lazy,
+}
+
+/// `restart`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Restart {
+    /// The delay before each restart of a row.
+    pub delays: Delays,
+    /// Attempts in a row before the server counts as permanently failed; `None` is unlimited.
+    pub max_attempts: Option<u32>,
+    /// Spread of a delay: 0.1 is plus or minus ten percent.
+    pub jitter: f64,
+    /// A server that stays connected for so long has its row of attempts forgotten.
+    pub min_uptime: Duration,
+    /// Attempts that requests cause are at least so far apart.
+    pub min_attempt_interval: Duration,
+    /// What a request does while the server is down.
+    pub on_call: OnCall,
+    /// How long a request waits for a restart.
+    pub hold: Duration,
+    /// How many requests wait at most.
+    pub hold_max_requests: usize,
+    /// How many bytes of requests wait at most.
+    pub hold_max_bytes: usize,
+    /// Whether a failed attempt is logged as an error (or as a warning).
+    pub attempts_are_errors: bool,
+}
+
+/// The delays between restarts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Delays {
+    /// These, the last one held. Never empty.
+    Schedule(Vec<Duration>),
+    /// Growing by a factor up to a maximum.
+    Exponential {
+        /// The first delay.
+        initial: Duration,
+        /// At least 1.
+        multiplier: f64,
+        /// The longest delay.
+        max: Duration,
+    },
+}
+
+/// `restart.on_call`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnCall {
+    /// It waits, and causes an attempt.
+    Attempt,
+    /// It waits for the attempt that is scheduled.
+    Wait,
+    /// It is answered with an error at once.
+    Error,
+}
+
+/// `handshake`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handshake {
+    /// From the opening request (or its replay) to its answer.
+    pub timeout: Duration,
+    /// Whether the client's handshake is replayed to a new server process.
+    pub replay: bool,
+}
+
+/// `shutdown`: end of stdin, then TERM and CONT to the group, then KILL to the whole tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shutdown {
+    /// How long requests in flight may take after the client closed stdin.
+    pub drain: Duration,
+    /// From the end of the server's stdin to TERM.
+    pub eof_grace: Duration,
+    /// From TERM to KILL.
+    pub term_grace: Duration,
+}
+
+/// `probe`.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// What the verdicts of the links mean together.
+    pub mode: ChainMode,
+    /// The limit of one link.
+    pub timeout: Duration,
+    /// The limit of the whole chain.
+    pub total_timeout: Duration,
+    /// How many times in a row the chain must fail.
+    pub confirmations: u32,
+    /// How long a busy server is left alone after a busy verdict.
+    pub busy_grace: Duration,
+    /// How long being busy excuses one call.
+    pub busy_max: Duration,
+    /// What follows when the chain fails after a tool timeout.
+    pub on_failure: OnProbeFailure,
+    /// The links, in order. Never empty.
+    pub chain: Vec<Link>,
+}
+
+/// `probe.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainMode {
+    /// One passing link is life.
+    Any,
+    /// Every link has to pass.
+    All,
+}
+
+/// `probe.on_failure`: what follows when an overdue call's probe chain fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnProbeFailure {
+    /// The server is replaced.
+    Restart,
+    /// A warning.
+    Warn,
+    /// It counts as one failed health check.
+    Count,
+    /// The server is replaced at the timeout, without a probe.
+    Close,
+}
+
+/// One link of a probe chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// The probe's registered name.
+    pub kind: String,
+    /// Its own limit, where it differs from `probe.timeout`.
+    pub timeout: Option<Duration>,
+    /// Its options, for the probe's own type to read.
+    pub options: serde_json::Value,
+}
+
+/// `health`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Health {
+    /// Between two checks; `None` is off.
+    pub interval: Option<Duration>,
+    /// Spread of the interval: 0.1 is plus or minus ten percent.
+    pub jitter: f64,
+    /// The limit of one whole check.
+    pub timeout: Duration,
+    /// Failures in a row that make the server unhealthy.
+    pub threshold: u32,
+    /// What follows then.
+    pub on_unhealthy: OnUnhealthy,
+}
+
+/// `health.on_unhealthy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnUnhealthy {
+    /// An event.
+    Warn,
+    /// And a restart.
+    Restart,
+}
+
+/// `catalog`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Catalog {
+    /// Whether the last good lists answer while the server is down.
+    pub serve_stale: bool,
+    /// Whether `list_changed` is sent when a list differs after a restart.
+    pub announce: bool,
+    /// Whether the lists are still served when the server has failed for good.
+    pub keep_on_permanent_failure: bool,
+}
+
+/// `retry`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// Which tool calls may be sent once more to the next generation.
+    pub tools: RetryTools,
+}
+
+/// `retry.tools`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryTools {
+    /// None.
+    Never,
+    /// Those of tools annotated `readOnlyHint: true`.
+    ReadOnly,
+    /// And those annotated `idempotentHint: true`.
+    Idempotent,
+}
+
+/// `errors`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Errors {
+    /// The form of the watchdog's own errors for tool calls.
+    pub tool_calls: ToolErrors,
+}
+
+/// `errors.tool_calls`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolErrors {
+    /// A JSON-RPC error.
+    Jsonrpc,
+    /// A result with `isError: true`, which hosts show to the model.
+    ToolResult,
+}
+
+/// `limits`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest message, in bytes, in either direction.
+    pub max_line: usize,
+    /// What becomes of lines of the server that are not messages.
+    pub stray_stdout: StrayStdout,
+}
+
+/// `limits.stray_stdout`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StrayStdout {
+    /// Written to the log.
+    Log,
+    /// Thrown away.
+    Drop,
+}

@@ -1,0 +1,45 @@
+//! Every exit code of the program, with its meaning (contract.md, "Exit codes of the sidecar").
+
+use std::process::ExitCode;
+
+/// Why the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// The client closed stdin, or its end of stdout, and the server's tree is gone.
+    Done,
+    /// `on_permanent_failure: exit`, and the budget is used up.
+    PermanentFailure,
+    /// Configuration or usage that cannot work.
+    Config,
+    /// The watchdog itself failed.
+    Internal,
+    /// COMMAND exists but cannot be executed (first start).
+    CannotExecute,
+    /// COMMAND was not found (first start).
+    NotFound,
+    /// Ended by this signal, after a clean stop.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The number that the parent process sees.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::PermanentFailure => 70,
+            Self::Config => 78,
+            Self::Internal => 125,
+            Self::CannotExecute => 126,
+            Self::NotFound => 127,
+            // Signal numbers are 1..=64, so the sum fits.
+            Self::Signal(n) => 128_u8.wrapping_add(n as u8),
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

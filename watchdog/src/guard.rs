@@ -1,0 +1,1 @@
+//! The guard: the second role of the binary.

@@ -1,0 +1,1 @@
+//! Byte streams on any kind of descriptor.

@@ -1,0 +1,10 @@
+//! Bytes of the protocol, as data: framing, the head scan, ids, and the few edits that exist.
+//!
+//! Pure: nothing in here does I/O, reads a clock or logs. Messages are never parsed into values and written again; the
+//! original bytes are what is forwarded.
+
+pub mod head;
+pub mod id;
+
+/// A place inside a line: `start..end` in bytes.
+pub type Span = std::ops::Range<usize>;
