@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
+pub use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
