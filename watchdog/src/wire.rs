@@ -3,8 +3,18 @@
 //! Pure: nothing in here does I/O, reads a clock or logs. Messages are never parsed into values and written again; the
 //! original bytes are what is forwarded.
 
+pub mod compose;
 pub mod head;
 pub mod id;
+pub mod lines;
+pub mod splice;
+
+mod method;
+mod number;
+mod outline;
+mod read;
+mod skip;
+mod text;
 
 /// A place inside a line: `start..end` in bytes.
 pub type Span = std::ops::Range<usize>;

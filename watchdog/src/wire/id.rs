@@ -1,6 +1,10 @@
 //! JSON-RPC ids and progress tokens: compared by value, returned as they were spelled.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use super::number::{self, Number};
+use super::text::{self, Text};
 
 /// The value of an id, for comparison. `1`, `1.0` and `1e0` are one value, `"a"` and `"\u0061"` too; `1` and `"1"` differ.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,6 +15,35 @@ pub enum IdKey {
     Text(Box<str>),
     /// Any other number (fractions; integers that do not fit keep all their digits): its canonical spelling.
     Number(Box<str>),
+    /// A string that is not text: it has a lone surrogate, invalid UTF-8, or an escape that JSON does not know.
+    Opaque(Box<[u8]>),
+}
+
+impl IdKey {
+    /// The id that a careless server may send back instead of this one: the number for a string, the string for a number.
+    #[must_use]
+    pub fn alias(&self) -> Option<Self> {
+        match self {
+            Self::Int(value) => Some(Self::Text(value.to_string().into())),
+            Self::Text(text) => canonical_int(text).map(Self::Int),
+            Self::Number(_) | Self::Opaque(_) => None,
+        }
+    }
+}
+
+impl From<Number> for IdKey {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Int(value) => Self::Int(value),
+            Number::Other(spelling) => Self::Number(spelling.into()),
+        }
+    }
+}
+
+/// The integer that is spelled exactly so.
+fn canonical_int(text: &str) -> Option<i64> {
+    let value: i64 = text.parse().ok()?;
+    (value.to_string() == text).then_some(value)
 }
 
 /// An id with its spelling.
@@ -25,13 +58,87 @@ pub struct Id {
 impl Id {
     /// Reads an id from its JSON text. `None` for `null`, and for what is neither a number nor a string.
     #[must_use]
-    pub fn parse(_raw: &[u8]) -> Option<Self> {
-        None
+    pub fn parse(raw: &[u8]) -> Option<Self> {
+        let key = match raw {
+            [b'"', ..] => match text::read(text::unquote(raw)?) {
+                Text::Sound(text) => IdKey::Text(text.into()),
+                Text::Unsound(bytes) => IdKey::Opaque(bytes.into()),
+            },
+            _ => match small_int(raw) {
+                Some(value) => return Some(Self::from_int(value)),
+                None => number::read(raw)?.into(),
+            },
+        };
+        let canonical = Self { key, raw: None };
+        Some(if *canonical.raw() == *raw {
+            canonical
+        } else {
+            Self {
+                raw: Some(raw.into()),
+                ..canonical
+            }
+        })
+    }
+
+    /// The id of an integer.
+    #[must_use]
+    pub fn from_int(value: i64) -> Self {
+        Self {
+            key: IdKey::Int(value),
+            raw: None,
+        }
+    }
+
+    /// The id of a string, given unescaped and without quotes.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        Self {
+            key: IdKey::Text(text.into()),
+            raw: None,
+        }
     }
 
     /// The id as it was spelled.
     #[must_use]
     pub fn raw(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(b"")
+        if let Some(raw) = &self.raw {
+            return Cow::Borrowed(raw);
+        }
+        match &self.key {
+            IdKey::Int(value) => Cow::Owned(value.to_string().into_bytes()),
+            IdKey::Text(text) => Cow::Owned(quote(text)),
+            IdKey::Number(spelling) => Cow::Borrowed(spelling.as_bytes()),
+            // Such an id always has a spelling, which contains its bytes and at least the quotes.
+            IdKey::Opaque(bytes) => Cow::Borrowed(bytes),
+        }
     }
 }
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.raw()))
+    }
+}
+
+/// Text as a JSON string.
+pub(super) fn quote(text: &str) -> Vec<u8> {
+    serde_json::to_vec(text).expect("a string is always representable, and a Vec takes every write")
+}
+
+/// An integer of so few digits that it fits, spelled canonically.
+fn small_int(raw: &[u8]) -> Option<i64> {
+    let (negative, digits) = match raw {
+        [b'-', digits @ ..] => (true, digits),
+        _ => (false, raw),
+    };
+    if digits.len() > 18 || matches!(digits, [] | [b'0', _, ..]) || (negative && digits == b"0") {
+        return None;
+    }
+    let value = digits.iter().try_fold(0_i64, |value, &digit| {
+        digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0'))
+    })?;
+    Some(if negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests;

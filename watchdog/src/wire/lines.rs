@@ -1,0 +1,201 @@
+//! Framing: bytes as they are read become lines, without a copy, and in bounded memory.
+
+use bytes::{Bytes, BytesMut};
+use memchr::memchr;
+
+use super::id::Id;
+use super::outline::Outline;
+pub use super::outline::OversizedKind;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// Bytes of a line that do not count against its limit: a byte order mark and a carriage return.
+const UNCOUNTED: usize = BYTE_ORDER_MARK.len() + 1;
+/// A line longer than this leaves a buffer behind that is not worth keeping; in bytes.
+const KEEP_BUFFER: usize = 2 << 20;
+
+/// One line of input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A line without its line end and without a leading byte order mark. It shares the memory of the read it came
+    /// with: what is kept for long should be copied.
+    Whole(Bytes),
+    /// A line beyond the limit. Its bytes are gone.
+    TooLong(Oversized),
+}
+
+/// What is known of a line beyond the limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oversized {
+    /// Its length in bytes, without the LF.
+    pub len: u64,
+    /// Its id, wherever in the message that stood. An id of more than 1 KiB is not found.
+    pub id: Option<Id>,
+    /// What it was.
+    pub kind: OversizedKind,
+}
+
+/// Splits a stream into lines. A reader fills [`Lines::spare`], then takes lines until there is none: the iterator goes
+/// on after a `None`, once there is more input.
+///
+/// Lines end at LF alone. One CR before it and a byte order mark in front are dropped, lines of white space are skipped.
+/// At most `max_line` bytes and one read are held.
+#[derive(Debug)]
+pub struct Lines {
+    buffer: BytesMut,
+    /// How many bytes of the buffer are known to have no LF.
+    searched: usize,
+    max_line: usize,
+    discarded: Option<Discarded>,
+}
+
+/// The line that is streaming by.
+#[derive(Debug)]
+struct Discarded {
+    len: u64,
+    outline: Outline,
+}
+
+impl Lines {
+    /// A splitter that gives no line longer than `max_line` bytes.
+    #[must_use]
+    pub fn new(max_line: usize) -> Self {
+        Self {
+            buffer: BytesMut::new(),
+            searched: 0,
+            max_line,
+            discarded: None,
+        }
+    }
+
+    /// The buffer to append input to, with room for at least half of `room` bytes without growing. The bytes that it
+    /// holds must stay.
+    pub fn spare(&mut self, room: usize) -> &mut BytesMut {
+        // Room for a whole read each time would take a new buffer for every short line that is still held elsewhere.
+        if self.buffer.capacity() - self.buffer.len() < room.div_ceil(2) {
+            self.buffer.reserve(room);
+        }
+        &mut self.buffer
+    }
+
+    /// The length of the line that has begun and not ended, in bytes.
+    #[must_use]
+    pub fn partial_len(&self) -> u64 {
+        length(self.buffer.len()) + self.discarded.as_ref().map_or(0, |discarded| discarded.len)
+    }
+
+    /// Ends the stream: drops what no LF has ended, and gives its length in bytes.
+    pub fn finish(&mut self) -> u64 {
+        let len = self.partial_len();
+        self.buffer = BytesMut::new();
+        self.searched = 0;
+        self.discarded = None;
+        len
+    }
+
+    /// Takes the next line with its LF off the buffer.
+    fn take_line(&mut self) -> Option<BytesMut> {
+        let searched = self.searched.min(self.buffer.len());
+        let Some(more) = memchr(b'\n', &self.buffer[searched..]) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        self.searched = 0;
+        Some(self.buffer.split_to(searched + more + 1))
+    }
+
+    /// Lets go of a line that has grown beyond the limit before it ended.
+    fn discard(&mut self) {
+        if self.discarded.is_none() && self.buffer.len() <= self.max_line.saturating_add(UNCOUNTED) {
+            return;
+        }
+        let grown = self.discarded.is_none();
+        self.discarded.get_or_insert_with(Discarded::new).feed(&self.buffer);
+        self.searched = 0;
+        if grown {
+            self.buffer = BytesMut::new();
+        } else {
+            self.buffer.clear();
+        }
+    }
+
+    /// The line that ended, without its LF; `None` if it is to be skipped.
+    fn line(&mut self, bytes: Bytes) -> Option<Line> {
+        if let Some(mut discarded) = self.discarded.take() {
+            discarded.feed(&bytes);
+            return Some(Line::TooLong(discarded.end()));
+        }
+        let content = content(&bytes);
+        if content.len() > self.max_line {
+            let mut discarded = Discarded::new();
+            discarded.feed(&bytes);
+            return Some(Line::TooLong(discarded.end()));
+        }
+        let blank = content.iter().all(|byte| byte.is_ascii_whitespace());
+        (!blank).then(|| Line::Whole(bytes.slice_ref(content)))
+    }
+
+    /// Moves what follows a long line to a buffer of its own, so that the long line's memory can be freed.
+    fn shrink(&mut self) {
+        self.buffer = BytesMut::from(&self.buffer[..]);
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        while let Some(mut line) = self.take_line() {
+            if line.len() > KEEP_BUFFER {
+                self.shrink();
+            }
+            line.truncate(line.len() - 1);
+            if let Some(line) = self.line(line.freeze()) {
+                return Some(line);
+            }
+        }
+        self.discard();
+        None
+    }
+}
+
+impl Discarded {
+    fn new() -> Self {
+        Self {
+            len: 0,
+            outline: Outline::default(),
+        }
+    }
+
+    fn feed(&mut self, bytes: &[u8]) {
+        // The first piece is longer than a byte order mark, for the limit was passed with it.
+        let mark = if self.len == 0 { without_mark(bytes) } else { bytes };
+        self.outline.feed(mark);
+        self.len += length(bytes.len());
+    }
+
+    fn end(self) -> Oversized {
+        let (kind, id) = self.outline.end();
+        Oversized {
+            len: self.len,
+            id,
+            kind,
+        }
+    }
+}
+
+/// A line without its byte order mark and its CR.
+fn content(line: &[u8]) -> &[u8] {
+    let line = without_mark(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

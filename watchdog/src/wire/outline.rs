@@ -1,0 +1,238 @@
+//! The id and kind of a message that is too long to be kept, found while its bytes stream by.
+//!
+//! Works like [`scan`](super::head::scan) at the top level only, chunk by chunk, in constant memory (nesting aside, which
+//! costs an eighth of a byte per level).
+
+use memchr::memchr2;
+
+use super::id::Id;
+use super::read::{is_scalar, is_scalar_byte, is_space};
+use super::skip::{Skip, Step};
+use super::text;
+
+/// Longest spelling of an id that is found, and of a name that is compared; in bytes.
+const HELD_MAX: usize = 1024;
+
+/// What kind of message an outline shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OversizedKind {
+    /// It has a method, and an id that is a string or a number.
+    Request,
+    /// It has a method alone.
+    Notification,
+    /// It has a result or an error.
+    Response,
+    /// It is a batch, no message, or not JSON.
+    Unknown,
+}
+
+/// Reads one line, piece by piece.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    at: At,
+    /// Whether the next byte of a string is escaped.
+    escaped: bool,
+    /// The string or scalar that is being read, as far as it matters.
+    held: Vec<u8>,
+    member: Member,
+    id: Option<Id>,
+    method: bool,
+    response: bool,
+}
+
+/// What comes next.
+#[derive(Debug, Default)]
+enum At {
+    /// The brace that opens the message.
+    #[default]
+    Start,
+    /// The first member, or the end of the object.
+    First,
+    /// A name.
+    Name,
+    /// The rest of a name.
+    NameText,
+    /// The colon behind a name.
+    Colon,
+    /// A value.
+    Value,
+    /// The rest of a string.
+    Text,
+    /// The rest of a number or literal.
+    Scalar,
+    /// The rest of an object or array.
+    Nested(Skip),
+    /// A comma, or the end of the object.
+    Next,
+    /// White space to the end of the line.
+    End,
+    /// Nothing any more: this is no message.
+    Broken,
+}
+
+/// The member whose value is being read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Member {
+    Id,
+    Method,
+    /// `result` or `error`.
+    Body,
+    #[default]
+    Other,
+}
+
+/// The value of a member, as far as it matters.
+enum Value<'a> {
+    Text(&'a [u8]),
+    Scalar(&'a [u8]),
+    Nested,
+}
+
+impl Outline {
+    /// Takes the next piece of the line.
+    pub(super) fn feed(&mut self, mut piece: &[u8]) {
+        while let Some(&first) = piece.first() {
+            let used = match self.at {
+                At::Broken => return,
+                At::NameText | At::Text => self.text(piece),
+                At::Scalar => self.scalar(piece),
+                At::Nested(ref mut skip) => match skip.feed(piece) {
+                    Step::Open => piece.len(),
+                    Step::Broken => self.go(At::Broken, piece.len()),
+                    Step::Ended(used) => {
+                        self.value(&Value::Nested);
+                        self.go(At::Next, used)
+                    }
+                },
+                _ if is_space(first) => 1,
+                _ => self.token(first, piece),
+            };
+            piece = piece.get(used..).unwrap_or_default();
+        }
+    }
+
+    /// The verdict at the end of the line.
+    pub(super) fn end(self) -> (OversizedKind, Option<Id>) {
+        match (&self.at, self.method, self.response) {
+            (At::End, true, _) if self.id.is_some() => (OversizedKind::Request, self.id),
+            (At::End, true, _) => (OversizedKind::Notification, None),
+            (At::End, false, true) => (OversizedKind::Response, self.id),
+            (At::End, false, false) => (OversizedKind::Unknown, self.id),
+            _ => (OversizedKind::Unknown, None),
+        }
+    }
+
+    /// Takes one significant byte between strings, scalars and nested values; gives how many bytes it used.
+    fn token(&mut self, byte: u8, piece: &[u8]) -> usize {
+        let next = match (&self.at, byte) {
+            (At::Start, b'{') => At::First,
+            (At::First | At::Name, b'"') => At::NameText,
+            (At::First | At::Next, b'}') => At::End,
+            (At::Next, b',') => At::Name,
+            (At::Colon, b':') => At::Value,
+            (At::Value, b'"') => At::Text,
+            // Both are read again, from this byte on, by the state that they lead to.
+            (At::Value, b'{' | b'[') => return self.go(At::Nested(Skip::default()), 0),
+            (At::Value, _) if is_scalar_byte(byte) => return self.go(At::Scalar, 0),
+            _ => return self.go(At::Broken, piece.len()),
+        };
+        self.go(next, 1)
+    }
+
+    fn go(&mut self, next: At, used: usize) -> usize {
+        self.at = next;
+        used
+    }
+
+    /// Takes the bytes of a string, up to its closing quote if that is there.
+    fn text(&mut self, piece: &[u8]) -> usize {
+        let mut at = usize::from(std::mem::take(&mut self.escaped));
+        while let Some(hit) = piece.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+            at += hit;
+            if piece[at] == b'"' {
+                self.hold(&piece[..at]);
+                self.string_ended();
+                return at + 1;
+            }
+            at += 2;
+        }
+        self.escaped = at > piece.len();
+        self.hold(piece);
+        piece.len()
+    }
+
+    fn string_ended(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        if matches!(self.at, At::NameText) {
+            self.member = Member::of(&held);
+            self.at = At::Colon;
+        } else {
+            self.value(&Value::Text(&held));
+            self.at = At::Next;
+        }
+        self.reuse(held);
+    }
+
+    fn scalar(&mut self, piece: &[u8]) -> usize {
+        let length = piece.iter().take_while(|&&byte| is_scalar_byte(byte)).count();
+        self.hold(&piece[..length]);
+        if length == piece.len() {
+            return length;
+        }
+        let held = std::mem::take(&mut self.held);
+        // A scalar that is too long to be held is a number, if it is anything.
+        self.at = if held.len() > HELD_MAX || is_scalar(&held) {
+            At::Next
+        } else {
+            At::Broken
+        };
+        self.value(&Value::Scalar(&held));
+        self.reuse(held);
+        length
+    }
+
+    fn value(&mut self, value: &Value<'_>) {
+        match self.member {
+            Member::Id => {
+                self.id = match value {
+                    Value::Text(held) | Value::Scalar(held) if held.len() > HELD_MAX => None,
+                    Value::Text(held) => Id::parse(&[b"\"", *held, b"\""].concat()),
+                    Value::Scalar(held) => Id::parse(held),
+                    Value::Nested => None,
+                }
+            }
+            Member::Method => self.method = matches!(value, Value::Text(_)),
+            Member::Body => self.response = true,
+            Member::Other => {}
+        }
+    }
+
+    /// Keeps bytes of a name, scalar or id; more than [`HELD_MAX`] in all only show that there were more.
+    fn hold(&mut self, bytes: &[u8]) {
+        if matches!(self.at, At::Text) && self.member != Member::Id {
+            return;
+        }
+        let room = (HELD_MAX + 1).saturating_sub(self.held.len());
+        self.held.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn reuse(&mut self, mut held: Vec<u8>) {
+        held.clear();
+        self.held = held;
+    }
+}
+
+impl Member {
+    /// The member of that name, given as it is spelled.
+    fn of(name: &[u8]) -> Self {
+        match &*text::read_lossy(name) {
+            "id" => Self::Id,
+            "method" => Self::Method,
+            "result" | "error" => Self::Body,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
