@@ -15,9 +15,9 @@ pub use discover::Discover;
 pub use ping::Ping;
 pub use tools_list::ToolsList;
 
-/// A probe that links of a chain can name.
+/// A line of a registry: a probe that links of a chain can name.
 #[derive(Debug, Clone, Copy)]
-pub struct Builtin {
+pub struct Entry {
     /// The word behind `type:`.
     pub name: &'static str,
     /// Whether the probe only asks whether one optional request is answered, so that a server which leaves that
@@ -26,7 +26,7 @@ pub struct Builtin {
     make: fn(Value) -> Result<Box<dyn Probe>, ConfigError>,
 }
 
-impl Builtin {
+impl Entry {
     /// Describes a probe by its type.
     #[must_use]
     pub const fn of<P: ProbeKind>(skippable: bool) -> Self {
@@ -48,13 +48,13 @@ impl Builtin {
 
 /// All built-in probes.
 #[must_use]
-pub fn builtin() -> &'static [Builtin] {
-    const BUILTIN: &[Builtin] = &[
-        Builtin::of::<Ping>(true),
-        Builtin::of::<Discover>(true),
-        Builtin::of::<ToolsList>(false),
+pub fn builtin() -> &'static [Entry] {
+    const ENTRIES: &[Entry] = &[
+        Entry::of::<Ping>(true),
+        Entry::of::<Discover>(true),
+        Entry::of::<ToolsList>(false),
     ];
-    BUILTIN
+    ENTRIES
 }
 
 fn make<P: ProbeKind>(options: Value) -> Result<Box<dyn Probe>, ConfigError> {

@@ -1,1 +1,2 @@
 //! The pure core.
+pub mod chain;

@@ -3,6 +3,7 @@ pub mod config;
 pub mod core;
 pub mod exit;
 pub mod guard;
+pub mod probe;
 pub mod stream;
 pub mod wire;
 

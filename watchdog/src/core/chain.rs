@@ -49,8 +49,8 @@ pub struct ChainPolicy {
     pub confirmations: u32,
 }
 
-/// What a link's requests to the server met, apart from the probe's own verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What a link's requests to the server met, apart from the probe's own verdict. Of several, the greatest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Heard {
     /// It made no request that was sent.
     #[default]
@@ -96,7 +96,7 @@ pub struct Chain {
     /// Rounds that have failed in a row.
     failed_rounds: u32,
     round: Round,
-    /// By link: the best that it has heard in any round.
+    /// By link: the greatest that it has met in any round.
     heard: Vec<Heard>,
     settled: Option<Settled>,
 }
@@ -222,10 +222,7 @@ impl Chain {
     fn note_heard(&mut self, link: LinkIndex, heard: Heard) {
         self.round.replied |= heard.is_reply();
         if let Some(best) = self.heard.get_mut(link.0) {
-            // A reply in one round outweighs silence in another.
-            if !best.is_reply() && heard != Heard::Nothing {
-                *best = heard;
-            }
+            *best = heard.max(*best);
         }
     }
 

@@ -1,0 +1,17 @@
+//! Asking a server whether it is alive: which probes there are, and how a chain of them is run.
+//!
+//! [`registry`] turns a line of configuration into a probe, [`run`] drives a chain over a live server, and
+//! [`core::chain`](crate::core::chain) judges it. A probe speaks to the server only through the slot that owns it: each
+//! of its requests is a [`CallRequest`] to the slot's driver, which writes it under an id of its own and sends back
+//! what becomes of it.
+//!
+//! Forms of probes that are not compiled in (a command, a plugin in a host process) join as further lines of the
+//! registry: to the chain, a probe is a name and a [`probe_api::Probe`].
+
+mod context;
+pub mod registry;
+mod run;
+
+pub use context::{CallRequest, ChannelContext};
+pub use registry::Registry;
+pub use run::{LinkReport, LoadedLink, Report, chain, run};
