@@ -1,0 +1,154 @@
+//! Where bytes go.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::task::{Context, Poll};
+
+use super::descriptor::{self, End, Handle, Kind};
+use super::polled::{Moved, Polled};
+use super::thread::Writer;
+
+/// A stream of bytes to write, whatever it is made of.
+///
+/// To be made inside a tokio runtime with I/O (tokio panics elsewhere). Dropping it closes the descriptor, and for a
+/// pipe that was opened again the original one too, so that the reader sees the end; where a thread writes, that
+/// happens after it has written what is queued.
+#[derive(Debug)]
+pub struct Sink {
+    inner: Inner,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Polled { fd: Polled, call: Call },
+    Thread(Writer),
+}
+
+/// How bytes are written without waiting.
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    Write,
+    #[cfg(target_os = "linux")]
+    Send,
+}
+
+impl Call {
+    fn run(self, fd: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let written = match self {
+            Self::Write => descriptor::write(fd, slices),
+            #[cfg(target_os = "linux")]
+            Self::Send => descriptor::send(fd, slices),
+        };
+        written.map_err(|error| match error.kind() {
+            // A socket whose reader closed it with bytes unread.
+            io::ErrorKind::ConnectionReset => io::ErrorKind::BrokenPipe.into(),
+            _ => error,
+        })
+    }
+}
+
+impl Sink {
+    /// Our end of a child's pipe: a description that is ours alone, and non-blocking (it is made so if it is not).
+    ///
+    /// # Errors
+    /// Where the event loop does not take the descriptor.
+    pub fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
+        descriptor::set_nonblocking(fd.as_fd())?;
+        match Polled::new(Handle::new(fd), End::Write) {
+            Ok(fd) => Ok(Self {
+                inner: Inner::Polled { fd, call: Call::Write },
+            }),
+            Err((_, error)) => Err(error),
+        }
+    }
+
+    /// A descriptor that was inherited, and whose description strangers may share. Its flags are not touched.
+    ///
+    /// # Errors
+    /// Where it is closed, or the thread that it needs cannot be started.
+    pub fn inherited(fd: OwnedFd) -> io::Result<Self> {
+        let kind = descriptor::kind(fd.as_fd())?;
+        match inherited_polled(fd, kind) {
+            Ok(sink) => Ok(sink),
+            Err(fd) => Ok(Self {
+                inner: Inner::Thread(Writer::start(fd, kind)?),
+            }),
+        }
+    }
+
+    /// Writes as many bytes of the slices as are taken now. `Ok(0)` only where the slices hold nothing.
+    ///
+    /// A thread takes bytes into its queue; whether they arrived is known after [`Self::poll_flush`].
+    ///
+    /// # Errors
+    /// `BrokenPipe` when the reader is gone, and what else the write says, but not `WouldBlock` or `Interrupted`.
+    pub fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        match &mut self.inner {
+            Inner::Polled { fd, call } => {
+                let call = *call;
+                let total: usize = slices.iter().map(|slice| slice.len()).sum();
+                fd.poll_transfer(cx, |fd| {
+                    let bytes = call.run(fd, slices)?;
+                    // A write of more slices than the kernel takes is cut by their number, which says nothing.
+                    Ok(Moved {
+                        bytes,
+                        exhausted: bytes < total && slices.len() <= descriptor::SLICES,
+                    })
+                })
+            }
+            Inner::Thread(writer) => writer.poll_write(cx, slices),
+        }
+    }
+
+    /// Ready when all that was accepted has been handed to the kernel, for the last bytes before an exit; the bound on
+    /// the time is the caller's. At once for all kinds but threads.
+    ///
+    /// # Errors
+    /// What the thread's write said.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.inner {
+            Inner::Polled { .. } => Poll::Ready(Ok(())),
+            Inner::Thread(writer) => writer.poll_flush(cx),
+        }
+    }
+
+    /// Ready when the reader is gone, noticed while there is nothing to write. The other side of a socket that closed
+    /// only its writing half is still a reader. One that shut down only its reading half is found by the next write. A
+    /// thread notices a lost terminal or pipe within a second.
+    pub fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.inner {
+            Inner::Polled { fd, .. } => fd.poll_hangup(cx),
+            Inner::Thread(writer) => writer.poll_hangup(cx),
+        }
+    }
+
+    /// Whether a thread does the writing.
+    #[cfg(test)]
+    pub(super) const fn is_threaded(&self) -> bool {
+        matches!(self.inner, Inner::Thread(_))
+    }
+}
+
+/// Puts the descriptor under the event loop, or gives it back where that cannot be done without touching its flags.
+#[cfg(target_os = "linux")]
+fn inherited_polled(fd: OwnedFd, kind: Kind) -> Result<Sink, OwnedFd> {
+    let (handle, call) = match kind {
+        Kind::Fifo => match descriptor::open_again(fd.as_fd(), End::Write) {
+            Ok(again) => (Handle::opened_again(again, fd), Call::Write),
+            Err(_) => return Err(fd),
+        },
+        Kind::Socket => (Handle::new(fd), Call::Send),
+        Kind::Terminal | Kind::Other => return Err(fd),
+    };
+    match Polled::new(handle, End::Write) {
+        Ok(fd) => Ok(Sink {
+            inner: Inner::Polled { fd, call },
+        }),
+        Err((handle, _)) => Err(handle.into_original()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn inherited_polled(fd: OwnedFd, _kind: Kind) -> Result<Sink, OwnedFd> {
+    Err(fd)
+}

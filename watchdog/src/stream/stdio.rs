@@ -1,0 +1,40 @@
+//! The client's stdin and stdout, moved out of the way.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+use nix::unistd::{dup2_stdin, dup2_stdout};
+
+use super::descriptor::{duplicate, open_missing_standard};
+use super::{Sink, Source};
+
+/// Above what programs and shells address by number.
+const FIRST: i32 = 10;
+
+/// Takes the client's streams for the protocol. To be called once, inside the runtime, before anything prints.
+///
+/// # Errors
+/// As [`detach`], and as [`Source::inherited`].
+pub fn take() -> io::Result<(Source, Sink)> {
+    let (stdin, stdout) = detach()?;
+    Ok((Source::inherited(stdin)?, Sink::inherited(stdout)?))
+}
+
+/// Moves stdin and stdout to descriptors from 10 up that no child inherits. Then 0 is `/dev/null` and 1 is the same as 2,
+/// so that nothing that reads stdin or prints, in whatever library, can touch the protocol.
+///
+/// Closed descriptors 0, 1 and 2 become `/dev/null`: a closed stdin is an end of file, a closed stdout takes all.
+///
+/// # Errors
+/// Where no descriptor is left, or `/dev/null` cannot be opened.
+pub fn detach() -> io::Result<(OwnedFd, OwnedFd)> {
+    open_missing_standard()?;
+    let stdin = duplicate(io::stdin().as_fd(), FIRST)?;
+    let stdout = duplicate(io::stdout().as_fd(), FIRST)?;
+    let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())?;
+    dup2_stdin(&null)?;
+    dup2_stdout(io::stderr().as_fd())?;
+    Ok((stdin, stdout))
+}
