@@ -13,6 +13,8 @@ mod method;
 mod number;
 mod outline;
 mod read;
+#[cfg(test)]
+mod samples;
 mod skip;
 mod text;
 

@@ -191,7 +191,7 @@ fn message(line: &[u8], reader: &mut Reader<'_>) -> Option<Scan> {
             }
             b"result" => members.result = Some(reader.value()?),
             b"error" => members.error = Some(reader.value()?),
-            _ => drop(reader.value()?),
+            _ => reader.skip_value()?,
         }
         Some(())
     })?;
@@ -203,7 +203,7 @@ impl Params {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let mut found = Self::default();
         if reader.peek() != Some(b'{') {
-            reader.value()?;
+            reader.skip_value()?;
             return Some(found);
         }
         reader.object(|reader, name| {
@@ -217,7 +217,7 @@ impl Params {
                 b"task" => found.task = reader.value_if(not_null)?.is_some(),
                 b"inputResponses" => found.input_responses = reader.value_if(not_null)?.is_some(),
                 b"requestState" => found.request_state = reader.value_if(not_null)?.is_some(),
-                _ => drop(reader.value()?),
+                _ => reader.skip_value()?,
             }
             Some(())
         })?;
@@ -229,7 +229,7 @@ impl Meta {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let mut found = Self::default();
         if reader.peek() != Some(b'{') {
-            reader.value()?;
+            reader.skip_value()?;
             return Some(found);
         }
         reader.object(|reader, name| {
@@ -242,7 +242,7 @@ impl Meta {
                     found.client_capabilities = reader.value_if(|first| first == b'{')?.is_some();
                 }
                 b"io.modelcontextprotocol/subscriptionId" => found.subscription_id = reader.value_if(not_null)?,
-                _ => drop(reader.value()?),
+                _ => reader.skip_value()?,
             }
             Some(())
         })?;

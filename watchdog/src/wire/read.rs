@@ -80,11 +80,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over one value of any kind.
+    /// Passes over one value of any kind that nobody asks for.
+    pub(super) fn skip_value(&mut self) -> Option<()> {
+        self.value().map(|_| ())
+    }
+
+    /// Passes over one value of any kind and gives its span.
     pub(super) fn value(&mut self) -> Option<Span> {
         let start = self.at;
         self.at = match self.peek()? {
-            b'"' => text::end(self.line, start + 1)? + 1,
+            b'"' => text::end(self.line, start + 1)?.quote + 1,
             b'{' | b'[' => match Skip::default().feed(&self.line[start..]) {
                 Step::Ended(length) => start + length,
                 Step::Open | Step::Broken => return None,
@@ -125,9 +130,9 @@ impl<'a> Reader<'a> {
     fn name(&mut self) -> Option<Cow<'a, [u8]>> {
         self.take(b'"')?;
         let end = text::end(self.line, self.at)?;
-        let name = &self.line[self.at..end];
-        self.at = end + 1;
-        if memchr(b'\\', name).is_none() {
+        let name = &self.line[self.at..end.quote];
+        self.at = end.quote + 1;
+        if end.plain || memchr(b'\\', name).is_none() {
             return Some(Cow::Borrowed(name));
         }
         Some(Cow::Owned(match text::read(name) {

@@ -67,9 +67,7 @@ impl Skip {
         let quotes = marks.quotes & !self.escapes(marks.backslashes, valid);
         let inside = prefix_xor(quotes) ^ if self.in_string { u64::MAX } else { 0 };
         self.in_string = inside >> (BLOCK - 1) == 1;
-        if marks.backslashes & !inside != 0 {
-            return Step::Broken;
-        }
+        let stray = marks.backslashes & !inside;
         let opening = marks.opening & !inside;
         let mut brackets = opening | marks.closing & !inside;
         while brackets != 0 {
@@ -80,17 +78,26 @@ impl Skip {
             } else if self.open.pop() != Some(curly) {
                 return Step::Broken;
             } else if self.open.is_empty() {
-                return Step::Ended(index(bit) + 1);
+                return if stray & (bit - 1) == 0 {
+                    Step::Ended(index(bit) + 1)
+                } else {
+                    Step::Broken
+                };
             }
             brackets ^= bit;
         }
-        Step::Open
+        if stray == 0 { Step::Open } else { Step::Broken }
     }
 
     /// Which bytes of a block are escaped; remembers whether the first byte after its `valid` ones is.
     fn escapes(&mut self, backslashes: u64, valid: usize) -> u64 {
         let mut escaped = u64::from(self.escaped);
         let mut left = backslashes & !escaped;
+        if left & left << 1 == 0 {
+            // No run of them is longer than one, so each escapes the byte behind it.
+            self.escaped = left >> (valid - 1) & 1 == 1;
+            return escaped | left << 1;
+        }
         self.escaped = false;
         while left != 0 {
             let bit = left & left.wrapping_neg();

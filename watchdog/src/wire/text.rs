@@ -9,34 +9,44 @@ use super::skip::trailing_backslashes;
 /// Bytes that are looked at word by word before a search that pays off only for long strings starts.
 const SHORT: usize = 48;
 
-/// The offset of the quote that closes the string whose text begins at `start`.
-pub(super) fn end(line: &[u8], start: usize) -> Option<usize> {
-    let (words, _) = line.get(start..)?.as_chunks::<8>();
+/// The end of a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    /// The offset of the quote that closes it.
+    pub(super) quote: usize,
+    /// Whether it is known to have no backslash.
+    pub(super) plain: bool,
+}
+
+/// Finds the end of the string whose text begins at `start`.
+#[inline]
+pub(super) fn end(line: &[u8], start: usize) -> Option<End> {
+    let rest = line.get(start..)?;
+    let (words, _) = rest.as_chunks::<8>();
     let mut at = start;
     for word in words.iter().take(SHORT / 8) {
         let word = u64::from_le_bytes(*word);
         let hit = lowest_match(word, b'"') | lowest_match(word, b'\\');
         if hit != 0 {
             at += (hit.trailing_zeros() / 8) as usize;
+            if line[at] == b'"' {
+                return Some(End { quote: at, plain: true });
+            }
             break;
         }
         at += 8;
     }
-    loop {
-        let quote = at + memchr_near(line.get(at..)?)?;
-        if trailing_backslashes(&line[at..quote]).is_multiple_of(2) {
-            return Some(quote);
-        }
-        at = quote + 1;
-    }
+    end_from(line, at)
 }
 
-/// The next quote; it is often the very next byte.
-fn memchr_near(text: &[u8]) -> Option<usize> {
-    if text.first() == Some(&b'"') {
-        Some(0)
-    } else {
-        memchr(b'"', text)
+/// The same from further on, where a string may be long, escaped, or close to the end of the line.
+fn end_from(line: &[u8], mut at: usize) -> Option<End> {
+    loop {
+        let quote = at + memchr(b'"', line.get(at..)?)?;
+        if trailing_backslashes(&line[at..quote]).is_multiple_of(2) {
+            return Some(End { quote, plain: false });
+        }
+        at = quote + 1;
     }
 }
 
@@ -86,7 +96,7 @@ pub(super) fn read_lossy(text: &[u8]) -> Cow<'_, str> {
 /// The text between the quotes of `raw`, where that is one whole JSON string.
 pub(super) fn unquote(raw: &[u8]) -> Option<&[u8]> {
     let quote = match raw {
-        [b'"', ..] => end(raw, 1)?,
+        [b'"', ..] => end(raw, 1)?.quote,
         _ => return None,
     };
     (quote + 1 == raw.len()).then(|| &raw[1..quote])
@@ -205,7 +215,11 @@ mod tests {
                 line.extend_from_slice(br#"" x"y"#);
                 let first = length + backslashes;
                 let expected = if backslashes % 2 == 0 { first } else { first + 3 };
-                assert_eq!(end(&line, 0), Some(expected), "{length} {backslashes}");
+                assert_eq!(
+                    end(&line, 0).map(|end| end.quote),
+                    Some(expected),
+                    "{length} {backslashes}"
+                );
             }
         }
         assert_eq!(end(b"abc", 0), None);

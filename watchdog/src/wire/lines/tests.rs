@@ -1,1 +1,182 @@
+use proptest::prelude::*;
+
 use super::*;
+
+/// All lines of a stream that arrives in such pieces, and what was dropped at its end.
+fn split(stream: &[u8], max_line: usize, pieces: impl IntoIterator<Item = usize>) -> (Vec<Line>, u64) {
+    let mut lines = Lines::new(max_line);
+    let mut found = Vec::new();
+    let mut rest = stream;
+    for length in pieces.into_iter().chain([stream.len()]) {
+        let (piece, after) = rest.split_at(length.min(rest.len()));
+        lines.spare(64).extend_from_slice(piece);
+        found.extend(&mut lines);
+        rest = after;
+    }
+    (found, lines.finish())
+}
+
+fn whole(text: &str) -> Line {
+    Line::Whole(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+/// The rules, applied to the stream as a whole.
+fn reference(stream: &[u8], max_line: usize) -> (Vec<Line>, u64) {
+    let mut pieces: Vec<&[u8]> = stream.split(|&byte| byte == b'\n').collect();
+    let torn = pieces.pop().unwrap_or_default();
+    let lines = pieces.into_iter().filter_map(|piece| {
+        let content = content(piece);
+        if content.len() > max_line {
+            let mut outline = Outline::default();
+            outline.feed(without_mark(piece));
+            let (kind, id) = outline.end();
+            return Some(Line::TooLong(Oversized {
+                len: length(piece.len()),
+                id,
+                kind,
+            }));
+        }
+        let blank = content.trim_ascii().is_empty();
+        (!blank).then(|| Line::Whole(Bytes::copy_from_slice(content)))
+    });
+    (lines.collect(), length(torn.len()))
+}
+
+#[test]
+fn ends_marks_and_blank_lines_are_dropped() {
+    let stream = "\u{feff}{\"a\":1}\r\n\n \t\r\n\r\r\n{}\n\u{feff}\n\u{feff}[]\r\r\nx\u{feff} \ntorn";
+    let expected = vec![whole("{\"a\":1}"), whole("{}"), whole("[]\r"), whole("x\u{feff} ")];
+    assert_eq!(split(stream.as_bytes(), 100, []), (expected, 4));
+}
+
+#[test]
+fn only_lf_ends_a_line() {
+    let stream = "a\u{2028}b\u{85}c\rd\u{b}\n";
+    assert_eq!(
+        split(stream.as_bytes(), 100, []).0,
+        [whole("a\u{2028}b\u{85}c\rd\u{b}")]
+    );
+}
+
+#[test]
+fn the_limit_counts_the_content_alone() {
+    let stream = b"\xEF\xBB\xBF12345\r\n123456\n12345\n";
+    for pieces in [vec![], vec![1; stream.len()]] {
+        let (lines, _) = split(stream, 5, pieces);
+        assert_eq!(lines[0], whole("12345"));
+        assert!(matches!(
+            &lines[1],
+            Line::TooLong(Oversized {
+                len: 6,
+                id: None,
+                kind: OversizedKind::Unknown
+            })
+        ));
+        assert_eq!(lines[2], whole("12345"));
+    }
+}
+
+#[test]
+fn a_line_is_not_copied() {
+    let mut lines = Lines::new(1000);
+    lines.spare(64).extend_from_slice(b"one\ntwo\n");
+    let start = lines.buffer.as_ptr();
+    let Some(Line::Whole(first)) = lines.next() else {
+        panic!("a line")
+    };
+    let Some(Line::Whole(second)) = lines.next() else {
+        panic!("a line")
+    };
+    assert_eq!((first.as_ptr(), second.as_ptr()), (start, start.wrapping_add(4)));
+}
+
+#[test]
+fn an_oversized_line_streams_by_in_bounded_memory_and_its_id_is_found_at_its_end() {
+    const READ: usize = 64 << 10;
+    const MAX: usize = 1 << 20;
+    let mut lines = Lines::new(MAX);
+    let mut stream = br#"{"method":"tools/call","params":{"data":[""#.to_vec();
+    stream.resize(32 << 20, b'x');
+    stream.extend_from_slice(br#""]},"jsonrpc":"2.0","id":"last"}"#);
+    let len = length(stream.len());
+    stream.extend_from_slice(b"\n{}\n");
+    let mut found = Vec::new();
+    let mut fed = 0;
+    for piece in stream.chunks(READ) {
+        lines.spare(READ).extend_from_slice(piece);
+        assert!(
+            lines.buffer.capacity() <= 2 * (MAX + READ) + UNCOUNTED,
+            "{}",
+            lines.buffer.capacity()
+        );
+        found.extend(&mut lines);
+        fed += length(piece.len());
+        if found.is_empty() {
+            assert_eq!(lines.partial_len(), fed);
+        }
+    }
+    let oversized = Oversized {
+        len,
+        id: Some(Id::text("last")),
+        kind: OversizedKind::Request,
+    };
+    assert_eq!(found, [Line::TooLong(oversized), whole("{}")]);
+    assert!(lines.buffer.capacity() <= 2 * READ);
+}
+
+#[test]
+fn the_buffer_shrinks_after_a_large_line() {
+    let mut lines = Lines::new(64 << 20);
+    lines.spare(64).extend_from_slice(&vec![b'x'; 20 << 20]);
+    assert_eq!(lines.next(), None);
+    lines.spare(64).extend_from_slice(b"\nrest");
+    assert!(matches!(lines.next(), Some(Line::Whole(line)) if line.len() == 20 << 20));
+    assert!(lines.buffer.capacity() < 1024);
+    lines.spare(64).extend_from_slice(b"\n");
+    assert_eq!(lines.next(), Some(whole("rest")));
+}
+
+#[test]
+fn a_buffer_is_used_again_once_its_lines_are_gone() {
+    let mut lines = Lines::new(1000);
+    lines.spare(4096);
+    let start = lines.buffer.as_ptr();
+    for _ in 0..1000 {
+        lines.spare(4096).extend_from_slice(&[b'x'; 99]);
+        lines.spare(4096).extend_from_slice(b"\n");
+        assert!(lines.next().is_some());
+        assert!(lines.next().is_none());
+    }
+    let buffer = start.addr()..=start.addr() + 4096;
+    assert!(buffer.contains(&lines.spare(4096).as_ptr().addr()));
+    assert!(lines.buffer.capacity() <= 2 * 4096);
+}
+
+#[test]
+fn after_the_end_it_starts_anew() {
+    let mut lines = Lines::new(2);
+    lines.spare(64).extend_from_slice(b"12345678");
+    assert_eq!(lines.next(), None);
+    assert_eq!((lines.partial_len(), lines.finish(), lines.partial_len()), (8, 8, 0));
+    lines.spare(64).extend_from_slice(b"{}\n");
+    assert_eq!(lines.next(), Some(whole("{}")));
+    assert_eq!(lines.finish(), 0);
+}
+
+proptest! {
+    #[test]
+    fn pieces_do_not_matter(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "\n", "\n", "\r\n", "\r", " ", "\u{feff}", r#"{"id":1,"method":"x"}"#, r#"{"params":["a",{}],"#, r#""method":"y","id":"z"}"#,
+            r#"{"result":1,"id":2}"#, "x", "\"",
+        ]), 0..40),
+        max_line in prop_oneof![0_usize..8, 15_usize..60],
+        pieces in prop::collection::vec(0_usize..30, 0..60),
+    ) {
+        let stream = parts.concat().into_bytes();
+        let expected = reference(&stream, max_line);
+        prop_assert_eq!(&split(&stream, max_line, []), &expected);
+        prop_assert_eq!(&split(&stream, max_line, vec![1; stream.len()]), &expected);
+        prop_assert_eq!(&split(&stream, max_line, pieces), &expected);
+    }
+}

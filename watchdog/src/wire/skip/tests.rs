@@ -1,1 +1,113 @@
+use proptest::prelude::*;
+
 use super::*;
+
+/// The same, byte by byte.
+fn reference(bytes: &[u8]) -> Step {
+    let (mut open, mut in_string, mut escaped) = (Vec::new(), false, false);
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'\\' => return Step::Broken,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' => open.push(b'}'),
+            b'[' => open.push(b']'),
+            b'}' | b']' if open.pop() != Some(byte) => return Step::Broken,
+            b'}' | b']' if open.is_empty() => return Step::Ended(at + 1),
+            _ => {}
+        }
+    }
+    Step::Open
+}
+
+fn in_pieces(bytes: &[u8], cuts: &[usize]) -> Step {
+    let mut skip = Skip::default();
+    let mut done = 0;
+    for length in cuts.iter().copied().chain([bytes.len()]) {
+        let end = bytes.len().min(done + length);
+        match skip.feed(&bytes[done..end]) {
+            Step::Ended(at) => return Step::Ended(done + at),
+            Step::Broken => return Step::Broken,
+            Step::Open => done = end,
+        }
+    }
+    Step::Open
+}
+
+/// Text that is rich in what matters. Backslashes are rare outside of strings, where they end the walk.
+fn soup() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        4 => prop::sample::select(vec!["{", "}", "[", "]", ",", ":", "1", " "]).prop_map(str::to_owned),
+        4 => r#""([a\[\]{} é]|\\\\|\\"|\\n){0,12}""#.prop_map(|text| text),
+        1 => (0_usize..200, 0_usize..6).prop_map(|(text, slashes)| {
+            format!("\"{}{}\"", "x".repeat(text), r"\\".repeat(slashes))
+        }),
+        1 => (0_usize..90, 0_usize..6).prop_map(|(text, slashes)| {
+            format!("{{\"{}{}\"}}", "x".repeat(text), r#"\""#.repeat(slashes))
+        }),
+        1 => Just("\\".to_owned()),
+        1 => Just("\"".to_owned()),
+    ];
+    prop::collection::vec(piece, 0..60).prop_map(|pieces| format!("[{}", pieces.concat()).into_bytes())
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_the_byte_by_byte_walk(bytes in soup()) {
+        let expected = reference(&bytes);
+        prop_assert_eq!(in_pieces(&bytes, &[]), expected);
+        prop_assert_eq!(in_pieces(&bytes, &vec![1; bytes.len()]), expected);
+    }
+
+    #[test]
+    fn agrees_on_well_formed_text_in_any_pieces(
+        text in "(\\{(\"([a\\[\\]{}]|\\\\\\\\|\\\\\"){0,80}\"|\\[(1|\\{\\}|\\[\\])*\\]){0,9}\\}){0,9}",
+        cuts in prop::collection::vec(0_usize..90, 0..40),
+    ) {
+        let bytes = format!("[{text}]x").into_bytes();
+        prop_assert_eq!(reference(&bytes), Step::Ended(bytes.len() - 1));
+        prop_assert_eq!(in_pieces(&bytes, &cuts), Step::Ended(bytes.len() - 1));
+        let ones = vec![1; bytes.len()];
+        prop_assert_eq!(in_pieces(&bytes, &ones), Step::Ended(bytes.len() - 1));
+    }
+
+    #[test]
+    fn cuts_do_not_matter_for_an_unended_value(
+        text in r#"\[("([a\[]|\\\\|\\"){0,90}",)*"([a\[]|\\\\|\\"){0,200}"#,
+        cuts in prop::collection::vec(0_usize..90, 0..40),
+    ) {
+        prop_assert_eq!(in_pieces(text.as_bytes(), &cuts), Step::Open);
+    }
+}
+
+#[test]
+fn depth_needs_no_recursion() {
+    for depth in [1, 63, 64, 65, 127, 128, 129, 1_000_000] {
+        let mut text = "[{".repeat(depth) + &"}]".repeat(depth);
+        assert_eq!(in_pieces(text.as_bytes(), &[]), Step::Ended(4 * depth));
+        text.pop();
+        assert_eq!(in_pieces(text.as_bytes(), &[]), Step::Open);
+        text.push('}');
+        assert_eq!(in_pieces(text.as_bytes(), &[]), Step::Broken);
+    }
+}
+
+#[test]
+fn runs_of_backslashes_of_any_length_and_place_are_counted() {
+    for before in 0..140 {
+        for run in 0..6 {
+            let text = format!("[\"{}{}\"]\"]", "x".repeat(before), "\\".repeat(run));
+            let expected = if run % 2 == 0 { text.len() - 2 } else { text.len() };
+            assert_eq!(in_pieces(text.as_bytes(), &[]), Step::Ended(expected), "{before} {run}");
+            for cut in 0..text.len() {
+                assert_eq!(
+                    in_pieces(text.as_bytes(), &[cut]),
+                    Step::Ended(expected),
+                    "{before} {run} {cut}"
+                );
+            }
+        }
+    }
+}
