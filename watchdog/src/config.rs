@@ -8,6 +8,28 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+mod builtin;
+mod document;
+pub mod duration;
+mod environment;
+mod error;
+mod excerpt;
+mod expand;
+pub mod explain;
+mod file;
+mod hint;
+mod keys;
+pub mod load;
+pub mod preset;
+mod secret;
+mod settle;
+mod source;
+mod text;
+mod tree;
+mod words;
+
+pub use error::{ConfigError, ConfigErrors};
+
 /// The whole configuration of one watchdog process in the sidecar form.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -19,6 +41,28 @@ pub struct Config {
     pub events: Events,
     /// The log.
     pub log: Log,
+    /// Where the control plane listens.
+    pub control: Control,
+}
+
+/// `control`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Control {
+    /// Where commands are taken.
+    pub listen: ControlListen,
+}
+
+/// `control.listen`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ControlListen {
+    /// A unix socket in the runtime folder.
+    Auto,
+    /// Nowhere.
+    Off,
+    /// This unix socket.
+    Unix(PathBuf),
+    /// This TCP address, `HOST:PORT`.
+    Tcp(String),
 }
 
 /// `on_permanent_failure`.
@@ -110,7 +154,7 @@ pub struct Server {
 }
 
 /// What is started, without a shell.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Command {
     /// Found along PATH where it has no slash.
     pub program: OsString,
@@ -120,6 +164,24 @@ pub struct Command {
     pub cwd: Option<PathBuf>,
     /// The whole environment of the child, settled: inherited, minus the watchdog's own, plus `env` and `env_file`.
     pub env: Vec<(OsString, OsString)>,
+}
+
+// The environment holds secrets, and a derived `Debug` would put them wherever a `Config` is logged.
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            program,
+            args,
+            cwd,
+            env,
+        } = self;
+        f.debug_struct("Command")
+            .field("program", program)
+            .field("args", &args.len())
+            .field("cwd", cwd)
+            .field("env", &env.len())
+            .finish()
+    }
 }
 
 /// `start`.

@@ -1,0 +1,106 @@
+//! `mcp-watchdog check-config [FILE] [--explain]`
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use crate::config::explain;
+use crate::config::load::{self, Checked, Input, KnownProbes, Loaded};
+use crate::exit::Exit;
+
+use super::Stop;
+
+/// What was typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The file; without it, the one that the sidecar would find
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Only this server of the file
+    #[arg(long, value_name = "NAME")]
+    name: Option<OsString>,
+
+    /// Print every effective value with its source; secrets stay hidden
+    #[arg(long)]
+    explain: bool,
+}
+
+impl Arguments {
+    pub(super) fn settle(self, environment: Vec<(OsString, OsString)>) -> CheckConfig {
+        let input = Input {
+            config: self.file,
+            name: self.name,
+            environment,
+            ..Input::default()
+        };
+        CheckConfig {
+            input,
+            explain: self.explain,
+        }
+    }
+}
+
+/// What is to be checked.
+#[derive(Debug)]
+pub struct CheckConfig {
+    input: Input,
+    explain: bool,
+}
+
+impl CheckConfig {
+    /// Checks, and writes what was found to `out`, or what is wrong to `err`.
+    ///
+    /// # Errors
+    /// When one of the two cannot be written.
+    pub fn run(&self, known: KnownProbes<'_>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
+        let checked = match load::check(&self.input, known) {
+            Ok(checked) => checked,
+            Err(errors) => {
+                let Stop { exit, text } = Stop::from(errors);
+                err.write_all(text.as_bytes())?;
+                return Ok(exit);
+            }
+        };
+        report(&checked, out, err)?;
+        if self.explain {
+            for loaded in &checked.servers {
+                writeln!(out)?;
+                explain::explain(loaded, out)?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn report(checked: &Checked, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+    let mut warned: Vec<&String> = Vec::new();
+    for warning in checked.servers.iter().flat_map(|loaded| &loaded.warnings) {
+        if !warned.contains(&warning) {
+            writeln!(err, "warning: {warning}")?;
+            warned.push(warning);
+        }
+    }
+    if let Some(file) = &checked.file {
+        writeln!(out, "{}: ok", file.display())?;
+    }
+    for loaded in &checked.servers {
+        writeln!(out, "  {}", fact(loaded))?;
+    }
+    for (name, reason) in &checked.others {
+        writeln!(out, "  {name}: {reason}")?;
+    }
+    Ok(())
+}
+
+/// One server in one line.
+fn fact(loaded: &Loaded) -> String {
+    let server = &loaded.config.server;
+    let state = if server.enabled { "" } else { ", disabled" };
+    format!(
+        "{}: `{}`, preset {}{state}",
+        server.name,
+        server.command.program.to_string_lossy(),
+        loaded.preset()
+    )
+}

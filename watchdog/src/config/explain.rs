@@ -1,0 +1,144 @@
+//! `check-config`: every effective value with its source, secrets hidden.
+
+use std::io::{self, Write};
+
+use super::load::{Effective, Loaded};
+use super::secret::{self, HIDDEN, is_secret_key, is_telling};
+use super::tree::{Kind, Node, Value};
+
+/// One line of the table.
+struct Line {
+    key: String,
+    value: String,
+    source: String,
+}
+
+/// Writes a table of all values of one server and of the process.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn explain(loaded: &Loaded, out: &mut dyn Write) -> io::Result<()> {
+    let effective = &loaded.effective;
+    let mut lines = Vec::new();
+    command(loaded, &mut lines);
+    let from_argv = loaded.from_command_line;
+    for (key, node) in effective.server.entries() {
+        if !(from_argv && matches!(key.as_str(), "command" | "args")) {
+            flatten(key, node, effective, &mut lines);
+        }
+    }
+    effective
+        .top
+        .entries()
+        .iter()
+        .for_each(|(key, node)| flatten(key, node, effective, &mut lines));
+    lines.sort_by(|a, b| a.key.cmp(&b.key));
+    let widest = |of: fn(&Line) -> &str| {
+        lines
+            .iter()
+            .map(|line| of(line).chars().count().min(40))
+            .max()
+            .unwrap_or(0)
+    };
+    let (keys, values) = (widest(|line| &line.key), widest(|line| &line.value));
+    writeln!(out, "{}", loaded.config.server.name)?;
+    for Line { key, value, source } in &lines {
+        writeln!(out, "  {key:keys$}  {value:values$}  {source}")?;
+    }
+    Ok(())
+}
+
+/// COMMAND is in no layer, since it need not be text.
+fn command(loaded: &Loaded, lines: &mut Vec<Line>) {
+    if !loaded.from_command_line {
+        return;
+    }
+    let command = &loaded.config.server.command;
+    let args: Vec<String> = command
+        .args
+        .iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    let value = format!("[{}]", hide_arguments(&args).join(", "));
+    let source = || "command line".to_owned();
+    lines.push(Line {
+        key: "command".to_owned(),
+        value: printable(&command.program.to_string_lossy()),
+        source: source(),
+    });
+    lines.push(Line {
+        key: "args".to_owned(),
+        value,
+        source: source(),
+    });
+}
+
+fn flatten(path: &str, node: &Node, effective: &Effective, lines: &mut Vec<Line>) {
+    let key = path.rsplit('.').next().unwrap_or(path);
+    match &node.value {
+        Value::Map(entries) if !entries.is_empty() => {
+            for (name, child) in entries {
+                if is_secret_key(key) || is_telling(name) {
+                    lines.push(line(&format!("{path}.{name}"), HIDDEN.to_owned(), child, effective));
+                } else {
+                    flatten(&format!("{path}.{name}"), child, effective, lines);
+                }
+            }
+        }
+        _ if node.is_null() => {}
+        _ if is_secret_key(key) => lines.push(line(path, HIDDEN.to_owned(), node, effective)),
+        _ => lines.push(line(path, inline(node), node, effective)),
+    }
+}
+
+fn line(path: &str, value: String, node: &Node, effective: &Effective) -> Line {
+    Line {
+        key: printable(path),
+        value,
+        source: effective.sources.name(&node.origin),
+    }
+}
+
+/// A value on one line.
+fn inline(node: &Node) -> String {
+    match &node.value {
+        Value::Scalar(scalar) if scalar.kind == Kind::Null => "null".to_owned(),
+        Value::Scalar(scalar) => printable(&scalar.text),
+        Value::List(items) => {
+            let items: Vec<String> = items.iter().map(inline).collect();
+            format!("[{}]", hide_arguments(&items).join(", "))
+        }
+        Value::Map(entries) => {
+            let inside = entries.iter().map(|(key, child)| {
+                let hidden = is_secret_key(key) || is_telling(key);
+                format!(
+                    "{}: {}",
+                    printable(key),
+                    if hidden { HIDDEN.to_owned() } else { inline(child) }
+                )
+            });
+            format!("{{{}}}", inside.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// The arguments of a command, without the values of options such as `--api-key=…` and `--token …`.
+fn hide_arguments(args: &[String]) -> Vec<String> {
+    let shown = secret::arguments(args.iter().map(String::as_str));
+    let hide = |(arg, shown): (&String, Option<usize>)| match shown {
+        Some(bytes) => format!("{}{HIDDEN}", &arg[..bytes]),
+        None => printable(arg),
+    };
+    args.iter().zip(shown).map(hide).collect()
+}
+
+/// Without control characters, which could rewrite the terminal.
+fn printable(text: &str) -> String {
+    if text.is_empty() {
+        return "\"\"".to_owned();
+    }
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! What is written: the keys of a configuration file, one struct for each map. Every key may be left out.
+//!
+//! Aliases are not here: they are renamed in the tree before it is read, so that the layers agree about names.
+//! No `flatten`, `untagged` or `tag`: with them serde loses the place of an error. No `Debug` either: it would show secrets.
+#![expect(dead_code, reason = "some keys are read only so that their values are checked")]
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde_json::Value;
+
+use super::duration::{Above, LineLimit, OrOff, Size};
+use super::preset::Preset;
+use super::text::{Attempts, Count, Factor, Fraction, Written};
+use super::words::{Announce, Dropped, EventFormat, EventText, Transport, Version};
+use super::{
+    ChainMode, ControlListen, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy, RetryTools,
+    Start, StrayStdout, ToolErrors,
+};
+
+type Text = Option<Written<String>>;
+type Switch = Option<Written<bool>>;
+
+/// The keys of the file that are not a server's.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Top {
+    pub(crate) version: Option<Written<Version>>,
+    pub(crate) control: Option<Control>,
+    pub(crate) mgmt: Option<Management>,
+    pub(crate) events: Option<Events>,
+    pub(crate) log: Option<Log>,
+    pub(crate) on_permanent_failure: Option<Written<OnPermanentFailure>>,
+    pub(crate) state_file: Text,
+    pub(crate) frontends: Option<Vec<Frontend>>,
+    pub(crate) defaults: Option<Server>,
+    pub(crate) servers: Option<BTreeMap<String, Option<Server>>>,
+}
+
+/// `control`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Control {
+    pub(crate) listen: Option<Written<ControlListen>>,
+    pub(crate) health_listen: Text,
+    pub(crate) token_file: Text,
+    pub(crate) allow_remote: Switch,
+}
+
+/// `mgmt`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Management {
+    pub(crate) inject: Switch,
+    pub(crate) tool_prefix: Text,
+    pub(crate) allow_disable: Switch,
+}
+
+/// `events`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Events {
+    pub(crate) stderr: Option<Written<EventText>>,
+    pub(crate) file: Text,
+    pub(crate) format: Option<Written<EventFormat>>,
+    pub(crate) ring: Option<Written<Count>>,
+}
+
+/// `log`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Log {
+    pub(crate) level: Option<Written<LogLevel>>,
+    pub(crate) format: Option<Written<LogFormat>>,
+}
+
+/// One of `frontends`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Frontend {
+    pub(crate) listen: Text,
+    pub(crate) keepalive: Option<KeepAlive>,
+}
+
+/// `keepalive`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KeepAlive {
+    pub(crate) interval: Option<Written<OrOff>>,
+    pub(crate) timeout: Option<Written<Above>>,
+}
+
+/// One of `servers`, and `defaults`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Server {
+    pub(crate) command: Text,
+    pub(crate) args: Option<Vec<Written<String>>>,
+    pub(crate) cwd: Text,
+    pub(crate) env: Option<BTreeMap<String, Text>>,
+    pub(crate) env_file: Text,
+    pub(crate) inherit_env: Switch,
+    pub(crate) enabled: Switch,
+    pub(crate) start: Option<Written<Start>>,
+    pub(crate) preset: Option<Written<Preset>>,
+    pub(crate) tool_timeout: Option<Written<Above>>,
+    pub(crate) tool_timeouts: Option<BTreeMap<String, Option<Written<Above>>>>,
+    pub(crate) request_deadline: Option<Written<OrOff>>,
+    pub(crate) restart: Option<Restart>,
+    pub(crate) handshake: Option<Handshake>,
+    pub(crate) shutdown: Option<Shutdown>,
+    pub(crate) probe: Option<Probe>,
+    pub(crate) health: Option<Health>,
+    pub(crate) catalog: Option<Catalog>,
+    pub(crate) retry: Option<Retry>,
+    pub(crate) errors: Option<Errors>,
+    pub(crate) limits: Option<Limits>,
+    #[serde(rename = "type")]
+    pub(crate) transport: Option<Written<Transport>>,
+    pub(crate) url: Text,
+    pub(crate) headers: Option<BTreeMap<String, Text>>,
+    pub(crate) keepalive: Option<KeepAlive>,
+    pub(crate) shared: Switch,
+    pub(crate) sharing: Option<Sharing>,
+    pub(crate) listen: Option<Vec<Written<String>>>,
+}
+
+/// `restart`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Restart {
+    pub(crate) delays: Option<Vec<Written<Duration>>>,
+    pub(crate) initial_delay: Option<Written<Duration>>,
+    pub(crate) multiplier: Option<Written<Factor>>,
+    pub(crate) max_delay: Option<Written<Duration>>,
+    pub(crate) max_attempts: Option<Written<Attempts>>,
+    pub(crate) jitter: Option<Written<Fraction>>,
+    pub(crate) min_uptime: Option<Written<Duration>>,
+    pub(crate) min_attempt_interval: Option<Written<Duration>>,
+    pub(crate) on_call: Option<Written<OnCall>>,
+    pub(crate) hold: Option<Written<Duration>>,
+    pub(crate) hold_max_requests: Option<Written<usize>>,
+    pub(crate) hold_max_bytes: Option<Written<Size>>,
+    pub(crate) attempts_are_errors: Switch,
+}
+
+/// `handshake`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Handshake {
+    pub(crate) timeout: Option<Written<Above>>,
+    pub(crate) replay: Switch,
+}
+
+/// `shutdown`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Shutdown {
+    pub(crate) drain: Option<Written<Duration>>,
+    pub(crate) eof_grace: Option<Written<Duration>>,
+    pub(crate) term_grace: Option<Written<Duration>>,
+}
+
+/// `probe`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Probe {
+    pub(crate) mode: Option<Written<ChainMode>>,
+    pub(crate) timeout: Option<Written<Above>>,
+    pub(crate) total_timeout: Option<Written<Above>>,
+    pub(crate) confirmations: Option<Written<Count>>,
+    pub(crate) busy_grace: Option<Written<Duration>>,
+    pub(crate) busy_max: Option<Written<Duration>>,
+    pub(crate) on_failure: Option<Written<OnProbeFailure>>,
+    pub(crate) chain: Option<Vec<Link>>,
+}
+
+/// `health`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Health {
+    pub(crate) interval: Option<Written<OrOff>>,
+    pub(crate) jitter: Option<Written<Fraction>>,
+    pub(crate) timeout: Option<Written<Above>>,
+    pub(crate) threshold: Option<Written<Count>>,
+    pub(crate) on_unhealthy: Option<Written<OnUnhealthy>>,
+}
+
+/// `catalog`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Catalog {
+    pub(crate) serve_stale: Switch,
+    pub(crate) announce: Option<Written<Announce>>,
+    pub(crate) on_permanent_failure: Option<Written<Dropped>>,
+}
+
+/// `retry`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Retry {
+    pub(crate) tools: Option<Written<RetryTools>>,
+}
+
+/// `errors`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Errors {
+    pub(crate) tool_calls: Option<Written<ToolErrors>>,
+}
+
+/// `limits`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limits {
+    pub(crate) max_line: Option<Written<LineLimit>>,
+    pub(crate) stray_stdout: Option<Written<StrayStdout>>,
+}
+
+/// `sharing`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sharing {
+    pub(crate) client_capabilities: Text,
+    pub(crate) idle_shutdown: Option<Written<OrOff>>,
+    pub(crate) max_clients: Option<Written<Count>>,
+}
+
+/// One of `probe.chain`: `type`, perhaps `timeout`, and the probe's own options, which only the probe knows.
+pub(crate) struct Link {
+    pub(crate) kind: String,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) options: serde_json::Map<String, Value>,
+}
+
+impl<'de> Deserialize<'de> for Link {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(LinkVisitor)
+    }
+}
+
+struct LinkVisitor;
+
+impl<'de> Visitor<'de> for LinkVisitor {
+    type Value = Link;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a link such as `{type: ping}`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Link, A::Error> {
+        let (mut kind, mut timeout, mut options) = (None, None, serde_json::Map::new());
+        while let Some(key) = entries.next_key::<String>()? {
+            match key.as_str() {
+                "type" => kind = entries.next_value::<Text>()?.map(|text| text.0),
+                "timeout" => timeout = entries.next_value::<Option<Written<Above>>>()?.map(|limit| limit.0.0),
+                _ => {
+                    options.insert(key, entries.next_value()?);
+                }
+            }
+        }
+        let kind = kind.ok_or_else(|| A::Error::custom("a link needs a `type`, such as `type: ping`"))?;
+        Ok(Link { kind, timeout, options })
+    }
+}

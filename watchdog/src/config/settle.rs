@@ -1,0 +1,188 @@
+//! From what is written (read, typed, every key optional) to what is meant (checked, nothing left open).
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::duration::Above;
+use super::error::{ConfigError, ConfigErrors};
+use super::load::{Effective, Environment, KnownProbes};
+use super::text::Written;
+use super::tree::{Node, Step};
+use super::words::{EventText, Transport};
+use super::{Catalog, Config, Control, Errors, Events, Handshake, Health, Limits, Log, Retry, Server, Shutdown, file};
+
+mod command;
+mod probe;
+mod restart;
+mod unused;
+
+/// What settling needs beside the written values.
+pub(crate) struct Context<'a> {
+    /// The server's name.
+    pub(crate) name: &'a str,
+    /// COMMAND and its arguments, where given.
+    pub(crate) command: &'a [OsString],
+    /// The watchdog's environment.
+    pub(crate) environment: &'a Environment,
+    /// The merged trees, for places.
+    pub(crate) effective: &'a Effective,
+    /// The probes there are.
+    pub(crate) known: KnownProbes<'a>,
+}
+
+impl Context<'_> {
+    /// The value at a path of the server's section, or the deepest on the way to it.
+    fn node(&self, path: &[Step]) -> &Node {
+        self.effective.server.deepest(path)
+    }
+
+    /// An error about a key of the server's section.
+    fn error(&self, dotted: &str, message: impl Into<String>) -> ConfigError {
+        let path: Vec<Step> = dotted.split('.').map(|key| Step::Key(key.to_owned())).collect();
+        self.error_at(&path, message)
+    }
+
+    /// An error about a place in the server's section.
+    fn error_at(&self, path: &[Step], message: impl Into<String>) -> ConfigError {
+        ConfigError::at(&self.effective.sources, self.node(path), message)
+    }
+}
+
+/// A value that the built-in layer guarantees.
+fn need<T>(value: Option<Written<T>>, key: &str) -> Result<T, ConfigError> {
+    value
+        .map(|written| written.0)
+        .ok_or_else(|| ConfigError::new(format!("`{key}` has no value, not even a built-in one")))
+}
+
+/// Settles everything, or reports all that is wrong.
+pub(crate) fn config(
+    top: file::Top,
+    server: file::Server,
+    context: &Context<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Config, ConfigErrors> {
+    unused::warn(context.effective, warnings);
+    let log = top.log.unwrap_or_default();
+    let log = Log {
+        level: need(log.level, "log.level")?,
+        format: need(log.format, "log.format")?,
+    };
+    let events = need(top.events.unwrap_or_default().stderr, "events.stderr")?;
+    let listen = need(top.control.unwrap_or_default().listen, "control.listen")?;
+    Ok(Config {
+        on_permanent_failure: need(top.on_permanent_failure, "on_permanent_failure")?,
+        events: Events {
+            stderr: events != EventText::Off,
+        },
+        log,
+        control: Control { listen },
+        server: self::server(server, context, warnings)?,
+    })
+}
+
+fn server(written: file::Server, context: &Context<'_>, warnings: &mut Vec<String>) -> Result<Server, ConfigErrors> {
+    let mut errors = Vec::new();
+    refuse_remote(&written, context)?;
+    let command = command::settle(&written, context, &mut errors, warnings);
+    let restart = keep(
+        restart::settle(written.restart.unwrap_or_default(), context),
+        &mut errors,
+    );
+    let probe = keep(probe::settle(written.probe.unwrap_or_default(), context), &mut errors);
+    let (Some(command), Some(restart), Some(probe), true) = (command, restart, probe, errors.is_empty()) else {
+        return Err(ConfigErrors(errors));
+    };
+    let Above(tool_timeout) = need(written.tool_timeout, "tool_timeout")?;
+    Ok(Server {
+        name: context.name.to_owned(),
+        command,
+        enabled: need(written.enabled, "enabled")?,
+        start: need(written.start, "start")?,
+        tool_timeout,
+        tool_timeouts: tool_timeouts(written.tool_timeouts),
+        request_deadline: need(written.request_deadline, "request_deadline")?.0,
+        restart,
+        handshake: handshake(written.handshake.unwrap_or_default())?,
+        shutdown: shutdown(written.shutdown.unwrap_or_default())?,
+        probe,
+        health: health(written.health.unwrap_or_default())?,
+        catalog: catalog(written.catalog.unwrap_or_default())?,
+        retry: Retry {
+            tools: need(written.retry.unwrap_or_default().tools, "retry.tools")?,
+        },
+        errors: Errors {
+            tool_calls: need(written.errors.unwrap_or_default().tool_calls, "errors.tool_calls")?,
+        },
+        limits: limits(written.limits.unwrap_or_default())?,
+    })
+}
+
+fn keep<T>(result: Result<T, ConfigErrors>, errors: &mut Vec<ConfigError>) -> Option<T> {
+    result.map_err(|found| errors.extend(found.0)).ok()
+}
+
+/// A remote server would need another kind of back end.
+fn refuse_remote(written: &file::Server, context: &Context<'_>) -> Result<(), ConfigError> {
+    if !context.command.is_empty() {
+        return Ok(());
+    }
+    let key = match (&written.transport, &written.url) {
+        (Some(Written(Transport::Remote(_))), _) => "type",
+        (_, Some(_)) => "url",
+        _ => return Ok(()),
+    };
+    let remedy = "a remote server cannot be run by this version, which starts commands; put a command here that reaches \
+                  it, such as `command: npx` with `args: [mcp-remote, URL]`";
+    Err(context.error(key, remedy))
+}
+
+fn tool_timeouts(written: Option<BTreeMap<String, Option<Written<Above>>>>) -> BTreeMap<String, Duration> {
+    let named = written.unwrap_or_default().into_iter();
+    named
+        .filter_map(|(tool, limit)| limit.map(|Written(Above(limit))| (tool, limit)))
+        .collect()
+}
+
+fn handshake(written: file::Handshake) -> Result<Handshake, ConfigError> {
+    let Above(timeout) = need(written.timeout, "handshake.timeout")?;
+    Ok(Handshake {
+        timeout,
+        replay: need(written.replay, "handshake.replay")?,
+    })
+}
+
+fn shutdown(written: file::Shutdown) -> Result<Shutdown, ConfigError> {
+    Ok(Shutdown {
+        drain: need(written.drain, "shutdown.drain")?,
+        eof_grace: need(written.eof_grace, "shutdown.eof_grace")?,
+        term_grace: need(written.term_grace, "shutdown.term_grace")?,
+    })
+}
+
+fn health(written: file::Health) -> Result<Health, ConfigError> {
+    let Above(timeout) = need(written.timeout, "health.timeout")?;
+    Ok(Health {
+        interval: need(written.interval, "health.interval")?.0,
+        jitter: need(written.jitter, "health.jitter")?.0,
+        timeout,
+        threshold: need(written.threshold, "health.threshold")?.0,
+        on_unhealthy: need(written.on_unhealthy, "health.on_unhealthy")?,
+    })
+}
+
+fn catalog(written: file::Catalog) -> Result<Catalog, ConfigError> {
+    Ok(Catalog {
+        serve_stale: need(written.serve_stale, "catalog.serve_stale")?,
+        announce: need(written.announce, "catalog.announce")?.0,
+        keep_on_permanent_failure: !need(written.on_permanent_failure, "catalog.on_permanent_failure")?.0,
+    })
+}
+
+fn limits(written: file::Limits) -> Result<Limits, ConfigError> {
+    Ok(Limits {
+        max_line: need(written.max_line, "limits.max_line")?.0,
+        stray_stdout: need(written.stray_stdout, "limits.stray_stdout")?,
+    })
+}

@@ -1,0 +1,174 @@
+//! Values that are written as one scalar: what each type accepts, and what it says of anything else.
+//!
+//! The same reading serves the file, the environment and the options, so that `30s` means the same everywhere.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+
+use super::hint;
+
+/// A type that is read from the text of one scalar.
+pub(crate) trait FromText: Sized {
+    /// What is expected, to complete "expected …".
+    const EXPECTED: &'static str;
+
+    /// Reads the text; the error completes "KEY: …".
+    fn from_text(text: &str) -> Result<Self, String>;
+}
+
+/// A scalar as a key of the file shapes. Reading happens inside, so that an error has the scalar's own place.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Written<T>(pub(crate) T);
+
+impl<'de, T: FromText> Deserialize<'de> for Written<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(TextVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct TextVisitor<T>(PhantomData<T>);
+
+impl<T: FromText> Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::from_text(text).map_err(E::custom)
+    }
+}
+
+/// The text as it would be quoted in a message: short, and without control characters.
+pub(crate) fn quoted(text: &str) -> String {
+    /// Enough to recognise a value by.
+    const SHOWN: usize = 40;
+    if text.chars().count() <= SHOWN {
+        return format!("{text:?}");
+    }
+    let head: String = text.chars().take(SHOWN).collect();
+    format!("{head:?}…")
+}
+
+impl FromText for String {
+    const EXPECTED: &'static str = "a string";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
+    }
+}
+
+impl FromText for bool {
+    const EXPECTED: &'static str = "`true` or `false`";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(format!("expected `true` or `false`, not {}", quoted(text))),
+        }
+    }
+}
+
+impl FromText for usize {
+    const EXPECTED: &'static str = "a whole number";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map_err(|_| format!("expected a whole number, not {}", quoted(text)))
+    }
+}
+
+/// A whole number from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) u32);
+
+impl FromText for Count {
+    const EXPECTED: &'static str = "a whole number from 1 on";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(count) if count >= 1 => Ok(Self(count)),
+            _ => Err(format!("expected a whole number from 1 on, not {}", quoted(text))),
+        }
+    }
+}
+
+/// A number of attempts, or `unlimited`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Attempts(pub(crate) Option<u32>);
+
+impl FromText for Attempts {
+    const EXPECTED: &'static str = "a whole number from 1 on, or `unlimited`";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text == "unlimited" {
+            return Ok(Self(None));
+        }
+        match Count::from_text(text) {
+            Ok(Count(count)) => Ok(Self(Some(count))),
+            Err(_) => Err(format!("expected {}, not {}", Self::EXPECTED, quoted(text))),
+        }
+    }
+}
+
+/// A spread, from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Fraction(pub(crate) f64);
+
+impl FromText for Fraction {
+    const EXPECTED: &'static str = "a number from 0 to 1";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text.parse::<f64>() {
+            Ok(number) if (0.0..=1.0).contains(&number) => Ok(Self(number)),
+            _ => Err(format!("expected {}, not {}", Self::EXPECTED, quoted(text))),
+        }
+    }
+}
+
+/// A growth factor: at least 1, so that delays never shrink.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Factor(pub(crate) f64);
+
+impl FromText for Factor {
+    const EXPECTED: &'static str = "a number from 1 to 1000";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text.parse::<f64>() {
+            Ok(number) if (1.0..=1000.0).contains(&number) => Ok(Self(number)),
+            _ => Err(format!("expected {}, not {}", Self::EXPECTED, quoted(text))),
+        }
+    }
+}
+
+/// Finds the value that a word stands for, or says which words there are.
+pub(crate) fn choose<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result<T, String> {
+    if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+        return Ok(*value);
+    }
+    let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let hint = hint::did_you_mean(text, names.iter().copied());
+    Err(format!(
+        "expected {}, not {}{hint}",
+        hint::alternatives(&names),
+        quoted(text)
+    ))
+}
+
+/// Gives an enum its words: `words!(OnCall { "wait" => OnCall::Wait, … })`.
+macro_rules! words {
+    ($type:ty { $($word:literal => $value:expr),+ $(,)? }) => {
+        impl crate::config::text::FromText for $type {
+            const EXPECTED: &'static str = concat!("one of", $(" `", $word, "`"),+);
+
+            fn from_text(text: &str) -> Result<Self, String> {
+                crate::config::text::choose(text, &[$(($word, $value)),+])
+            }
+        }
+    };
+}
+pub(crate) use words;

@@ -1,0 +1,378 @@
+//! YAML text to a tree, and the way back from a path to a line.
+//!
+//! The parser tells a place only together with an error. So a place is found by reading the text once more with a reader
+//! that fails at the path in question: slow, exact, and needed only when there is something to report.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::{Kind, Node, Origin, Scalar, SourceId, Step, Value};
+
+/// A line and a column, both from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+/// The text is not YAML.
+#[derive(Debug)]
+pub(crate) struct SyntaxError {
+    pub(crate) message: String,
+    pub(crate) place: Option<Place>,
+}
+
+/// Reads a text. Duplicate keys stay in the tree, for the caller to report.
+pub(crate) fn parse(text: &str, source: SourceId) -> Result<Node, SyntaxError> {
+    let origin = Origin {
+        source,
+        path: Vec::new(),
+    };
+    if text.trim().is_empty() {
+        return Ok(Node {
+            value: Value::Scalar(Scalar {
+                text: String::new(),
+                kind: Kind::Null,
+            }),
+            origin,
+        });
+    }
+    let mut node = Build { origin }
+        .deserialize(serde_yaml::Deserializer::from_str(text))
+        .map_err(|e| syntax(&e))?;
+    Spell { node: &mut node }
+        .deserialize(serde_yaml::Deserializer::from_str(text))
+        .map_err(|e| syntax(&e))?;
+    Ok(node)
+}
+
+fn syntax(error: &serde_yaml::Error) -> SyntaxError {
+    let place = error.location().map(|at| Place {
+        line: at.line(),
+        column: at.column(),
+    });
+    let mut message = error.to_string();
+    if message.contains("more than one document") {
+        "holds more than one YAML document".clone_into(&mut message);
+    }
+    if let Some(at) = place {
+        message = message.replacen(&format!(" at line {} column {}", at.line, at.column), "", 1);
+    }
+    SyntaxError { message, place }
+}
+
+/// Makes the tree. What it cannot know is how a number was spelled.
+struct Build {
+    origin: Origin,
+}
+
+impl Build {
+    fn scalar<E>(self, kind: Kind) -> Result<Node, E> {
+        Ok(Node {
+            value: Value::Scalar(Scalar {
+                text: String::new(),
+                kind,
+            }),
+            origin: self.origin,
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Build {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Build {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value without a tag")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        self.scalar(Kind::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        self.scalar(Kind::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        self.scalar(Kind::Unsigned(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        self.scalar(Kind::Signed(value))
+    }
+
+    fn visit_u128<E>(self, _: u128) -> Result<Node, E> {
+        self.scalar(Kind::Text)
+    }
+
+    fn visit_i128<E>(self, _: i128) -> Result<Node, E> {
+        self.scalar(Kind::Text)
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        self.scalar(Kind::Float(value))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Node, E> {
+        self.scalar(Kind::Text)
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, _: A) -> Result<Node, A::Error> {
+        Err(A::Error::custom("a tag (`!…`) is not understood here"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Self {
+            origin: self.origin.child(Step::Index(list.len())),
+        })? {
+            list.push(item);
+        }
+        Ok(Node {
+            value: Value::List(list),
+            origin: self.origin,
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+        let mut map = Vec::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let node = entries.next_value_seed(Self {
+                origin: self.origin.child(Step::Key(key.clone())),
+            })?;
+            map.push((key, node));
+        }
+        Ok(Node {
+            value: Value::Map(map),
+            origin: self.origin,
+        })
+    }
+}
+
+/// Goes through the text again, beside the tree, and takes every scalar as it is spelled.
+struct Spell<'a> {
+    node: &'a mut Node,
+}
+
+impl<'de> DeserializeSeed<'de> for Spell<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        match self.node.value {
+            Value::Scalar(_) => deserializer.deserialize_str(self),
+            Value::List(_) => deserializer.deserialize_seq(self),
+            Value::Map(_) => deserializer.deserialize_map(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Spell<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the same text as before")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        if let Value::Scalar(scalar) = &mut self.node.value {
+            text.clone_into(&mut scalar.text);
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        if let Value::List(list) = &mut self.node.value {
+            for node in list {
+                items.next_element_seed(Spell { node })?;
+            }
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        if let Value::Map(map) = &mut self.node.value {
+            for (_, node) in map {
+                if entries.next_key::<IgnoredAny>()?.is_some() {
+                    entries.next_value_seed(Spell { node })?;
+                }
+            }
+        }
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+}
+
+/// What is looked for at the end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The key's own place; with duplicates, the one of this number, from 0.
+    Key(usize),
+    /// The value's place.
+    Value,
+}
+
+/// The place of a path in a text, or of the deepest part of the path that is written there.
+pub(crate) fn locate(text: &str, path: &[Step], target: Target) -> Option<Place> {
+    let found = Find { path, target }.deserialize(serde_yaml::Deserializer::from_str(text));
+    match (found, path) {
+        (Err(error), _) => error.location().map(|at| Place {
+            line: at.line(),
+            column: at.column(),
+        }),
+        (Ok(()), [shorter @ .., _]) => locate(text, shorter, Target::Value),
+        (Ok(()), []) => None,
+    }
+}
+
+/// Fails at the path, and so makes the parser tell the place.
+struct Find<'a> {
+    path: &'a [Step],
+    target: Target,
+}
+
+impl<'de> DeserializeSeed<'de> for Find<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if self.path.is_empty() {
+            deserializer.deserialize_any(Here)
+        } else {
+            deserializer.deserialize_any(self)
+        }
+    }
+}
+
+/// Accepts nothing.
+struct Here;
+
+impl Visitor<'_> for Here {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nothing")
+    }
+}
+
+impl<'de> Visitor<'de> for Find<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map or a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let [Step::Index(wanted), rest @ ..] = self.path else {
+            return drain(items);
+        };
+        for _ in 0..*wanted {
+            items.next_element::<IgnoredAny>()?;
+        }
+        items.next_element_seed(Find {
+            path: rest,
+            target: self.target,
+        })?;
+        drain(items)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let [Step::Key(wanted), rest @ ..] = self.path else {
+            while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(());
+        };
+        let mut nth = match self.target {
+            Target::Key(nth) if rest.is_empty() => Some(nth),
+            _ => None,
+        };
+        while let Some(matches) = entries.next_key_seed(FindKey { wanted, nth: &mut nth })? {
+            if matches && (self.target == Target::Value || !rest.is_empty()) {
+                entries.next_value_seed(Find {
+                    path: rest,
+                    target: self.target,
+                })?;
+            } else {
+                entries.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+fn drain<'de, A: SeqAccess<'de>>(mut items: A) -> Result<(), A::Error> {
+    while items.next_element::<IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+/// Compares a key, and fails at the one that is looked for.
+struct FindKey<'a> {
+    wanted: &'a str,
+    nth: &'a mut Option<usize>,
+}
+
+impl<'de> DeserializeSeed<'de> for FindKey<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for FindKey<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<bool, E> {
+        if key != self.wanted {
+            return Ok(false);
+        }
+        match self.nth {
+            Some(0) => return Err(E::custom("found")),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;
