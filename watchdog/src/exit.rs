@@ -43,3 +43,16 @@ impl From<Exit> for ExitCode {
         Self::from(exit.code())
     }
 }
+
+/// An error with all that caused it, in one line.
+#[must_use]
+pub fn chain_text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

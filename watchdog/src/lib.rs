@@ -1,13 +1,59 @@
 //! `mcp-watchdog`: a sidecar that spawns and supervises an MCP stdio server.
+//!
+//! A tour, from the outside in:
+//!
+//! * [`cli`] and [`config`] turn what was typed and written into a settled configuration.
+//! * [`slot`] drives one server: it is the only task that touches its streams, and the only interpreter of what
+//! * [`core`] decides. The core is pure: lifecycle, session, tables of requests, catalog, probe chain.
+//! * [`front`] is the client's side, [`back`] the server's; [`stream`] is bytes on any kind of descriptor and [`wire`] the
+//!   bytes of the protocol.
+//! * [`guard`] is the second role of the binary: one tiny process per server process, which owns its whole tree.
+//! * [`probe`] runs health probes; [`events`] and [`telemetry`] tell the operator.
+
+pub mod back;
+pub mod cli;
 pub mod config;
 pub mod core;
+pub mod events;
 pub mod exit;
+pub mod front;
 pub mod guard;
+mod os;
 pub mod probe;
+mod sidecar;
+pub mod slot;
 pub mod stream;
+pub mod telemetry;
 pub mod wire;
 
-/// Runs the program with this process's arguments.
-pub fn run() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+use std::io::Write;
+use std::process::ExitCode;
+
+use cli::{Invocation, Stop};
+use exit::Exit;
+
+/// Runs the program with this process's arguments, in the role that its name says.
+#[must_use]
+pub fn run() -> ExitCode {
+    if std::env::args_os().next().is_some_and(|argv0| guard::is_guard(&argv0)) {
+        return guard::main();
+    }
+    let registry = probe::Registry::with_builtins();
+    let known = |link: &config::Link| registry.check(link);
+    let exit = match cli::parse(std::env::args_os(), std::env::vars_os(), &known) {
+        Ok(Invocation::Sidecar(loaded)) => sidecar::run(*loaded, registry),
+        Ok(Invocation::CheckConfig(check)) => {
+            check.run(&known, &mut std::io::stdout(), &mut std::io::stderr()).unwrap_or(Exit::Internal)
+        }
+        Ok(Invocation::Demo(_)) => Exit::Internal,
+        Err(stop) => tell(&stop),
+    };
+    exit.into()
+}
+
+/// Help belongs on stdout, complaints on stderr. There is nobody to tell that neither can be written.
+fn tell(stop: &Stop) -> Exit {
+    let text = stop.text.as_bytes();
+    let _ = if stop.exit == Exit::Done { std::io::stdout().write_all(text) } else { std::io::stderr().write_all(text) };
+    stop.exit
 }

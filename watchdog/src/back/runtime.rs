@@ -1,0 +1,56 @@
+//! What a slot needs of a server, whatever it is reached by: one generation of it.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::core::slot::Lost;
+use crate::exit::Exit;
+use crate::wire::lines::Line;
+
+/// What happens to a runtime.
+#[derive(Debug)]
+pub enum News {
+    /// The program runs.
+    Started {
+        /// Its process.
+        pid: u32,
+    },
+    /// It cannot run.
+    CannotStart {
+        /// In words that name the command and the remedy.
+        why: String,
+        /// How the watchdog ends, if this was the first start.
+        exit: Exit,
+    },
+    /// The server said something: take [`Runtime::next_line`] until there is none.
+    Read,
+    /// It ended, closed its output, or cannot be talked to. Once.
+    Lost(Lost),
+    /// Nothing of its process tree is left but these. Once, and the last.
+    Gone {
+        /// Processes that could not be ended.
+        survivors: Vec<u32>,
+    },
+}
+
+/// One generation of a server. It is polled by the one task that owns it.
+pub trait Runtime: Send {
+    /// The next news. With `wanted` unset nothing is read, which holds the server back.
+    fn poll_news(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<News>;
+    /// The next line that was read.
+    fn next_line(&mut self) -> Option<Line>;
+    /// Queues a line.
+    fn send(&mut self, line: Bytes, tag: u64, urgent: bool);
+    /// Writes what is queued, as far as the server takes it. A failure shows as [`News::Lost`].
+    fn flush(&mut self, cx: &mut Context<'_>);
+    /// Bytes that are queued.
+    fn backlog(&self) -> usize;
+    /// Ends it by the ladder: end of input, SIGTERM, SIGKILL. With `hear` unset what it still says is not read.
+    fn stop(&mut self, hear: bool, eof_grace: Duration, term_grace: Duration);
+    /// Ends it now.
+    fn kill(&mut self);
+    /// The processor time that its process tree has used, where that can be known.
+    fn cpu(&self) -> Option<Duration>;
+}

@@ -1,0 +1,295 @@
+//! A child process on three pipes, below a guard.
+//!
+//! Two things tell of its end: its exit, and the end of its stdout. Whichever comes first is the loss; the other one is
+//! awaited for a moment, because the exit status explains it and because a launcher's death leaves stdout open. What a
+//! process wrote before it ended is in the pipe and is delivered.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use nix::errno::Errno;
+use tokio::time::{Sleep, sleep};
+
+use super::runtime::{News, Runtime};
+use super::{Child, ChildEvent, StartError, Step, facts};
+use crate::config::Command;
+use crate::core::ids::Ending;
+use crate::core::slot::Lost;
+use crate::exit::Exit;
+use crate::stream::outbox::Outbox;
+use crate::stream::{Sink, Source, StderrTail};
+use crate::telemetry::LogHandle;
+use crate::wire::lines::{Line, Lines};
+
+/// How long the end of stdout, or a broken stdin, waits for the exit that explains it. An exit is answered within
+/// 100 ms (contract.md, promise 5).
+const EXPLANATION: Duration = Duration::from_millis(50);
+/// Room for one read, in bytes.
+const READ: usize = 64 * 1024;
+/// The most that is drained from a pipe after its writer's death: more than any pipe of ours holds.
+const DRAIN: usize = 4 << 20;
+/// Lines of stderr that go into errors.
+const TAIL_LINES: usize = 10;
+
+/// One process.
+pub struct StdioRuntime {
+    child: Child,
+    program: String,
+    stdin: Option<Sink>,
+    stdout: Option<Source>,
+    stderr: Option<Source>,
+    lines: Lines,
+    outbox: Outbox,
+    tail: StderrTail,
+    log: LogHandle,
+    ending: Option<Ending>,
+    trouble: Option<String>,
+    explanation: Option<Pin<Box<Sleep>>>,
+    stage: Stage,
+    gone: Option<Vec<u32>>,
+}
+
+/// How much of the end has been told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Serving,
+    /// The loss is known and has to be told.
+    Ended,
+    /// It was told, or is not wanted.
+    Told,
+}
+
+impl StdioRuntime {
+    /// Starts a process.
+    ///
+    /// # Errors
+    /// When no guard could be started, or no pipes made.
+    pub fn start(command: &Command, max_line: usize, log: LogHandle) -> Result<Self, StartError> {
+        let (child, pipes) = Child::start(command)?;
+        Ok(Self {
+            child,
+            program: command.program.to_string_lossy().into_owned(),
+            stdin: Some(Sink::own_pipe(pipes.stdin).map_err(StartError::Pipes)?),
+            stdout: Some(Source::own_pipe(pipes.stdout).map_err(StartError::Pipes)?),
+            stderr: Some(Source::own_pipe(pipes.stderr).map_err(StartError::Pipes)?),
+            lines: Lines::new(max_line),
+            outbox: Outbox::default(),
+            tail: StderrTail::new(),
+            log,
+            ending: None,
+            trouble: None,
+            explanation: None,
+            stage: Stage::Serving,
+            gone: None,
+        })
+    }
+
+    fn pump_stderr(&mut self, cx: &mut Context<'_>) {
+        let Some(stderr) = &mut self.stderr else { return };
+        let mut buffer = bytes::BytesMut::new();
+        loop {
+            buffer.clear();
+            buffer.reserve(READ);
+            match stderr.poll_read(cx, &mut buffer) {
+                Poll::Pending => return,
+                Poll::Ready(Ok(n)) if n > 0 => self.tail.push(&buffer, |line| self.log.line(line)),
+                Poll::Ready(_) => {
+                    self.stderr = None;
+                    return self.tail.finish(|line| self.log.line(line));
+                }
+            }
+        }
+    }
+
+    /// Reads what is in the pipes at this moment.
+    fn drain(&mut self) {
+        let mut left = DRAIN;
+        while let Some(stdout) = &mut self.stdout {
+            match stdout.try_read_now(self.lines.spare(READ)) {
+                Ok(Some(n)) if n > 0 && left > n => left -= n,
+                Ok(None) => break,
+                _ => self.stdout = None,
+            }
+        }
+        let mut buffer = bytes::BytesMut::new();
+        let mut left = DRAIN;
+        while let Some(stderr) = &mut self.stderr {
+            buffer.clear();
+            buffer.reserve(READ);
+            match stderr.try_read_now(&mut buffer) {
+                Ok(Some(n)) if n > 0 && left > n => {
+                    left -= n;
+                    self.tail.push(&buffer, |line| self.log.line(line));
+                }
+                Ok(None) => break,
+                _ => self.stderr = None,
+            }
+        }
+        self.tail.finish(|line| self.log.line(line));
+    }
+
+    fn poll_child(&mut self, cx: &mut Context<'_>) -> Poll<News> {
+        if self.gone.is_some() {
+            return Poll::Pending;
+        }
+        match self.child.poll_event(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(ChildEvent::Started { pid }) => Poll::Ready(News::Started { pid }),
+            Poll::Ready(ChildEvent::CannotStart { errno, step }) => {
+                self.stage = Stage::Told;
+                let (why, exit) = cannot_start(&self.program, errno, step);
+                Poll::Ready(News::CannotStart { why, exit })
+            }
+            Poll::Ready(ChildEvent::Exited(ending)) => {
+                self.ending = Some(match ending {
+                    super::Ending::Code(code) => Ending::Code(code),
+                    super::Ending::Signal(signal) => Ending::Signal(signal),
+                });
+                self.drain();
+                self.end();
+                Poll::Ready(News::Read)
+            }
+            Poll::Ready(ChildEvent::Empty { survivors }) => {
+                self.drain();
+                self.end();
+                self.gone = Some(survivors);
+                Poll::Ready(News::Read)
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        if self.stage == Stage::Serving {
+            self.stage = Stage::Ended;
+        }
+    }
+
+    /// Waits for the exit that explains what happened.
+    fn explain(&mut self, trouble: Option<&str>) {
+        self.trouble = self.trouble.take().or_else(|| trouble.map(str::to_owned));
+        if self.stage == Stage::Serving && self.explanation.is_none() {
+            self.explanation = Some(Box::pin(sleep(EXPLANATION)));
+        }
+    }
+
+    fn poll_stdout(&mut self, cx: &mut Context<'_>) -> Poll<News> {
+        let Some(stdout) = &mut self.stdout else { return Poll::Pending };
+        match stdout.poll_read(cx, self.lines.spare(READ)) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(n)) if n > 0 => Poll::Ready(News::Read),
+            Poll::Ready(end) => {
+                self.stdout = None;
+                let torn = self.lines.finish();
+                if torn > 0 {
+                    tracing::warn!(target: "mcp", bytes = torn, "a torn last line of the server was dropped");
+                }
+                self.explain(end.err().map(|error| format!("reading from it failed: {error}")).as_deref());
+                // The wait has to be polled in this turn.
+                Poll::Ready(News::Read)
+            }
+        }
+    }
+
+    fn lost(&mut self) -> Lost {
+        self.stage = Stage::Told;
+        Lost {
+            ending: self.ending,
+            transport_error: self.trouble.take().filter(|_| self.ending.is_none()),
+            tail: self.tail.tail(TAIL_LINES),
+            unsent: self.outbox.unsent(),
+        }
+    }
+}
+
+impl Runtime for StdioRuntime {
+    fn poll_news(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<News> {
+        self.pump_stderr(cx);
+        if let Poll::Ready(news) = self.poll_child(cx) {
+            return Poll::Ready(news);
+        }
+        if self.stage == Stage::Ended {
+            return Poll::Ready(News::Lost(self.lost()));
+        }
+        if let Some(survivors) = self.gone.take() {
+            return Poll::Ready(News::Gone { survivors });
+        }
+        if wanted && let Poll::Ready(news) = self.poll_stdout(cx) {
+            return Poll::Ready(news);
+        }
+        if let Some(wait) = &mut self.explanation {
+            if wait.as_mut().poll(cx).is_ready() {
+                self.explanation = None;
+                if self.stage == Stage::Serving {
+                    self.drain();
+                    return Poll::Ready(News::Lost(self.lost()));
+                }
+            }
+        }
+        Poll::Pending
+    }
+
+    fn next_line(&mut self) -> Option<Line> {
+        self.lines.next()
+    }
+
+    fn send(&mut self, line: Bytes, tag: u64, urgent: bool) {
+        if self.stdin.is_some() || tag != 0 {
+            self.outbox.push(line, tag, urgent);
+        }
+    }
+
+    fn flush(&mut self, cx: &mut Context<'_>) {
+        let Some(stdin) = &mut self.stdin else { return };
+        if let Poll::Ready(Err(error)) = self.outbox.poll_write(cx, stdin) {
+            self.stdin = None;
+            self.explain(Some(&format!("it closed its stdin ({error})")));
+            // Woken once more, so that the wait is polled.
+            cx.waker().wake_by_ref();
+        }
+    }
+
+    fn backlog(&self) -> usize {
+        self.outbox.backlog()
+    }
+
+    fn stop(&mut self, hear: bool, eof_grace: Duration, term_grace: Duration) {
+        self.stdin = None;
+        self.explanation = None;
+        if !hear {
+            self.stdout = None;
+            self.lines = Lines::new(0);
+            self.stage = Stage::Told;
+        }
+        self.child.stop(eof_grace, term_grace);
+    }
+
+    fn kill(&mut self) {
+        self.child.kill();
+    }
+
+    fn cpu(&self) -> Option<Duration> {
+        Some(facts::tree(self.child.guard_pid()?)?.cpu)
+    }
+}
+
+/// Why a program cannot run, what helps, and how the watchdog ends if it never ran.
+fn cannot_start(program: &str, errno: i32, step: Step) -> (String, Exit) {
+    let error = Errno::from_raw(errno);
+    match (step, error) {
+        (Step::Exec, Errno::ENOENT) if program.contains('/') => {
+            (format!("cannot execute `{program}`: there is no such file (PATH is not searched for a name with a slash)"), Exit::NotFound)
+        }
+        (Step::Exec, Errno::ENOENT) => (
+            format!("cannot find `{program}` along PATH: install it, or give its whole path"),
+            Exit::NotFound,
+        ),
+        (Step::Exec, Errno::EACCES) => {
+            (format!("cannot execute `{program}`: permission denied; is it an executable file?"), Exit::CannotExecute)
+        }
+        (Step::Exec, error) => (format!("cannot execute `{program}`: {}", error.desc()), Exit::CannotExecute),
+        (step, error) => (format!("cannot start `{program}`: {step:?} failed: {}", error.desc()), Exit::CannotExecute),
+    }
+}

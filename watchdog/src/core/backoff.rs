@@ -1,0 +1,143 @@
+//! When the next attempt may be made: the schedule, its jitter, and the budget of attempts.
+
+use std::time::Duration;
+
+use crate::config::{Delays, Restart};
+
+/// The row of attempts since the server was last known to be stable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Backoff {
+    delays: Delays,
+    jitter: f64,
+    max_attempts: Option<u32>,
+    /// Attempts of this row; the budget counts them.
+    attempts: u32,
+    /// Restarts of this row that were given a delay; the schedule counts them.
+    scheduled: u32,
+}
+
+impl Backoff {
+    /// A row in which nothing has been tried.
+    #[must_use]
+    pub fn new(policy: &Restart) -> Self {
+        Self {
+            delays: policy.delays.clone(),
+            jitter: policy.jitter,
+            max_attempts: policy.max_attempts,
+            attempts: 0,
+            scheduled: 0,
+        }
+    }
+
+    /// Forgets the row: the server was stable, an operator intervened, or the configuration changed.
+    pub const fn reset(&mut self) {
+        self.attempts = 0;
+        self.scheduled = 0;
+    }
+
+    /// Notes that an attempt begins.
+    pub const fn attempt(&mut self) {
+        self.attempts = self.attempts.saturating_add(1);
+    }
+
+    /// The attempts of this row.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The size of the budget; `None` is unlimited.
+    #[must_use]
+    pub const fn max_attempts(&self) -> Option<u32> {
+        self.max_attempts
+    }
+
+    /// Whether the budget is used up.
+    #[must_use]
+    pub fn exhausted(&self) -> bool {
+        self.max_attempts.is_some_and(|max| self.attempts >= max)
+    }
+
+    /// Takes the next delay of the row. `random` is uniform in 0..1.
+    pub fn next_delay(&mut self, random: f64) -> Duration {
+        let delay = self.delay(self.scheduled);
+        self.scheduled = self.scheduled.saturating_add(1);
+        spread(delay, self.jitter, random)
+    }
+
+    /// The delay before restart number `n` of a row (from 0), without jitter. The last delay of a schedule is held.
+    #[must_use]
+    pub fn delay(&self, n: u32) -> Duration {
+        match &self.delays {
+            Delays::Schedule(delays) => {
+                let last = delays.len().saturating_sub(1);
+                let index = usize::try_from(n).unwrap_or(last).min(last);
+                delays.get(index).copied().unwrap_or_default()
+            }
+            Delays::Exponential { initial, multiplier, max } => {
+                let exponent = i32::try_from(n).unwrap_or(i32::MAX);
+                let seconds = initial.as_secs_f64() * multiplier.powi(exponent);
+                // The comparison is false for NaN and the product may be infinite; both are the maximum.
+                if seconds < max.as_secs_f64() { Duration::from_secs_f64(seconds) } else { *max }
+            }
+        }
+    }
+}
+
+/// Moves a duration by up to `jitter` of itself, either way. `random` is uniform in 0..1.
+#[must_use]
+pub fn spread(delay: Duration, jitter: f64, random: f64) -> Duration {
+    let factor = 1.0 + jitter * (2.0 * random - 1.0);
+    if factor.is_finite() && factor > 0.0 { delay.mul_f64(factor) } else { delay }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backoff(delays: Delays, jitter: f64, max: Option<u32>) -> Backoff {
+        Backoff { delays, jitter, max_attempts: max, attempts: 0, scheduled: 0 }
+    }
+
+    fn secs(list: &[u64]) -> Vec<Duration> {
+        list.iter().map(|s| Duration::from_secs(*s)).collect()
+    }
+
+    #[test]
+    fn s244_the_last_delay_of_a_schedule_is_held() {
+        let mut row = backoff(Delays::Schedule(secs(&[0, 1, 2, 5])), 0.0, None);
+        let taken: Vec<_> = (0..6).map(|_| row.next_delay(0.5)).collect();
+        assert_eq!(taken, secs(&[0, 1, 2, 5, 5, 5]));
+        row.reset();
+        assert_eq!(row.next_delay(0.5), Duration::ZERO);
+    }
+
+    #[test]
+    fn s54_exponential_delays_grow_to_the_cap_with_ten_percent_of_jitter() {
+        let delays = Delays::Exponential { initial: Duration::from_secs(1), multiplier: 2.0, max: Duration::from_secs(180) };
+        let row = backoff(delays.clone(), 0.1, None);
+        let plain: Vec<_> = (0..10).map(|n| row.delay(n)).collect();
+        assert_eq!(plain, secs(&[1, 2, 4, 8, 16, 32, 64, 128, 180, 180]));
+        assert_eq!(row.delay(u32::MAX), Duration::from_secs(180));
+        let mut low = backoff(delays.clone(), 0.1, None);
+        let mut high = backoff(delays, 0.1, None);
+        assert_eq!(low.next_delay(0.0), Duration::from_millis(900));
+        assert_eq!(high.next_delay(1.0), Duration::from_millis(1100));
+    }
+
+    #[test]
+    fn s82_the_budget_counts_attempts_until_it_is_reset() {
+        let mut row = backoff(Delays::Schedule(secs(&[0])), 0.0, Some(2));
+        assert!(!row.exhausted());
+        row.attempt();
+        row.attempt();
+        assert!(row.exhausted());
+        row.reset();
+        assert!(!row.exhausted());
+        let mut endless = backoff(Delays::Schedule(secs(&[0])), 0.0, None);
+        for _ in 0..1000 {
+            endless.attempt();
+        }
+        assert!(!endless.exhausted());
+    }
+}

@@ -1,0 +1,293 @@
+//! The published catalog: the last good answers to the list requests, as the client has seen them.
+//!
+//! It is learned from the client's own requests and from the refresh after a restart. It answers the client while the
+//! server is down, and the comparison of two of its states decides whether a change is announced. A failed refresh
+//! changes nothing.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::wire::head::Method;
+
+/// More pages than this are not followed.
+const MAX_PAGES: usize = 64;
+
+/// The lists of MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ListKind {
+    /// `tools/list`
+    Tools,
+    /// `prompts/list`
+    Prompts,
+    /// `resources/list`
+    Resources,
+    /// `resources/templates/list`
+    Templates,
+}
+
+impl ListKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates];
+
+    /// The list that a request asks for.
+    #[must_use]
+    pub const fn of(method: Method) -> Option<Self> {
+        match method {
+            Method::ToolsList => Some(Self::Tools),
+            Method::PromptsList => Some(Self::Prompts),
+            Method::ResourcesList => Some(Self::Resources),
+            Method::ResourcesTemplatesList => Some(Self::Templates),
+            _ => None,
+        }
+    }
+
+    /// The request's method.
+    #[must_use]
+    pub const fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "tools/list",
+            Self::Prompts => "prompts/list",
+            Self::Resources => "resources/list",
+            Self::Templates => "resources/templates/list",
+        }
+    }
+
+    /// The capability that the list belongs to.
+    #[must_use]
+    pub const fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources | Self::Templates => "resources",
+        }
+    }
+
+    /// The notification that tells of a change.
+    #[must_use]
+    pub const fn notification(self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources | Self::Templates => "notifications/resources/list_changed",
+        }
+    }
+
+    const fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+
+    const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What annotations say of a tool (they are the server's word, not a promise).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hints {
+    /// `readOnlyHint`
+    pub read_only: bool,
+    /// `idempotentHint`
+    pub idempotent: bool,
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(rename = "nextCursor", borrow, default)]
+    next: Option<&'a RawValue>,
+}
+
+fn next_cursor(result: &[u8]) -> Option<&[u8]> {
+    let page: Page<'_> = serde_json::from_slice(result).ok()?;
+    page.next.map(|raw| raw.get().as_bytes()).filter(|raw| *raw != b"null")
+}
+
+/// What became of a page of a refresh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refreshed {
+    /// There is another page, at this cursor (as spelled).
+    More(Bytes),
+    /// The list is complete; `true` if it differs from the one that the client has seen.
+    Done(bool),
+    /// The answer is no list; the published one stays.
+    Unreadable,
+}
+
+/// The catalog.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    /// Raw results, one a page, as the client has seen them.
+    lists: [Vec<Bytes>; 4],
+    /// The same from a refresh that is not complete yet.
+    coming: [Vec<Bytes>; 4],
+    hints: HashMap<String, Hints>,
+    /// Whether tool annotations are wanted.
+    with_hints: bool,
+}
+
+impl Catalog {
+    /// An empty catalog; annotations are only read where something depends on them.
+    #[must_use]
+    pub fn new(with_hints: bool) -> Self {
+        Self { with_hints, ..Self::default() }
+    }
+
+    /// Learns from an answer that the client gets. `cursor` is that of the request, as spelled.
+    pub fn learn(&mut self, kind: ListKind, cursor: Option<&[u8]>, result: &[u8]) {
+        if kind == ListKind::Tools && self.with_hints {
+            self.read_hints(result);
+        }
+        let pages = &mut self.lists[kind.index()];
+        match cursor {
+            None => *pages = vec![Bytes::copy_from_slice(result)],
+            Some(cursor) => {
+                let follows = pages.last().and_then(|page| next_cursor(page)) == Some(cursor);
+                if follows && pages.len() < MAX_PAGES {
+                    pages.push(Bytes::copy_from_slice(result));
+                }
+            }
+        }
+    }
+
+    /// The last good first page.
+    #[must_use]
+    pub fn first_page(&self, kind: ListKind) -> Option<&Bytes> {
+        self.lists[kind.index()].first()
+    }
+
+    /// The lists that the client has asked for.
+    pub fn known(&self) -> impl Iterator<Item = ListKind> {
+        ListKind::ALL.into_iter().filter(|kind| self.first_page(*kind).is_some())
+    }
+
+    /// Forgets pages of a refresh that did not come to an end.
+    pub fn abandon_refresh(&mut self) {
+        self.coming = Default::default();
+    }
+
+    /// Takes a page of a refresh. When the list is complete it replaces the published one.
+    pub fn refreshed(&mut self, kind: ListKind, result: &[u8]) -> Refreshed {
+        let Some(new_items) = items(kind, std::slice::from_ref(&Bytes::copy_from_slice(result))) else {
+            return Refreshed::Unreadable;
+        };
+        let coming = &mut self.coming[kind.index()];
+        coming.push(Bytes::copy_from_slice(result));
+        if let Some(cursor) = next_cursor(result).filter(|_| coming.len() < MAX_PAGES) {
+            return Refreshed::More(Bytes::copy_from_slice(cursor));
+        }
+        let pages = std::mem::take(coming);
+        let old = &self.lists[kind.index()];
+        // A client that never read the later pages is told of changes in those that it has read.
+        let seen = if next_cursor_of(old).is_some() { &pages[..old.len().min(pages.len())] } else { &pages[..] };
+        let changed = match (items(kind, old), if seen.len() == 1 && pages.len() == 1 { Some(new_items) } else { items(kind, seen) }) {
+            (Some(old), Some(new)) => old != new,
+            _ => false,
+        };
+        if kind == ListKind::Tools && self.with_hints {
+            for page in &pages {
+                self.read_hints(page);
+            }
+        }
+        self.lists[kind.index()] = pages;
+        Refreshed::Done(changed)
+    }
+
+    /// What is known of a tool.
+    #[must_use]
+    pub fn hints(&self, tool: &str) -> Hints {
+        self.hints.get(tool).copied().unwrap_or_default()
+    }
+
+    fn read_hints(&mut self, result: &[u8]) {
+        let Ok(value) = serde_json::from_slice::<Value>(result) else { return };
+        let tools = value.get("tools").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for tool in tools {
+            let flag = |name: &str| tool.pointer(name) == Some(&Value::Bool(true));
+            if let Some(name) = tool.get("name").and_then(Value::as_str) {
+                let hints = Hints {
+                    read_only: flag("/annotations/readOnlyHint"),
+                    idempotent: flag("/annotations/idempotentHint"),
+                };
+                self.hints.insert(name.to_owned(), hints);
+            }
+        }
+    }
+}
+
+fn next_cursor_of(pages: &[Bytes]) -> Option<&[u8]> {
+    next_cursor(pages.last()?)
+}
+
+/// The items of a list in a form that compares: order does not count, and neither does the spelling of JSON.
+fn items(kind: ListKind, pages: &[Bytes]) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    for page in pages {
+        let value: Value = serde_json::from_slice(page).ok()?;
+        let list = value.get(kind.member())?.as_array()?;
+        all.extend(list.iter().map(Value::to_string));
+    }
+    all.sort_unstable();
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(names: &[&str], next: Option<&str>) -> String {
+        let list: Vec<_> = names.iter().map(|name| serde_json::json!({"name": name})).collect();
+        let mut page = serde_json::json!({"tools": list});
+        if let Some(next) = next {
+            page["nextCursor"] = next.into();
+        }
+        page.to_string()
+    }
+
+    #[test]
+    fn a_list_in_another_order_is_the_same_list() {
+        let mut catalog = Catalog::new(false);
+        catalog.learn(ListKind::Tools, None, tools(&["a", "b"], None).as_bytes());
+        assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["b", "a"], None).as_bytes()), Refreshed::Done(false));
+        assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["b", "c"], None).as_bytes()), Refreshed::Done(true));
+        assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["b", "c"], None).as_bytes()), Refreshed::Done(false));
+    }
+
+    #[test]
+    fn pages_are_followed_and_compared_together() {
+        let mut catalog = Catalog::new(false);
+        catalog.learn(ListKind::Tools, None, tools(&["a"], Some("p2")).as_bytes());
+        catalog.learn(ListKind::Tools, Some(b"\"p2\""), tools(&["b"], None).as_bytes());
+        let more = catalog.refreshed(ListKind::Tools, tools(&["a"], Some("x")).as_bytes());
+        assert_eq!(more, Refreshed::More(Bytes::from_static(b"\"x\"")));
+        assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["c"], None).as_bytes()), Refreshed::Done(true));
+    }
+
+    #[test]
+    fn s184_an_answer_that_is_no_list_keeps_the_published_one() {
+        let mut catalog = Catalog::new(false);
+        let good = tools(&["a"], None);
+        catalog.learn(ListKind::Tools, None, good.as_bytes());
+        assert_eq!(catalog.refreshed(ListKind::Tools, b"{}"), Refreshed::Unreadable);
+        assert_eq!(catalog.first_page(ListKind::Tools).map(|page| &page[..]), Some(good.as_bytes()));
+    }
+
+    #[test]
+    fn annotations_are_read_where_they_are_wanted() {
+        let list = br#"{"tools":[{"name":"r","annotations":{"readOnlyHint":true}},{"name":"w"}]}"#;
+        let mut catalog = Catalog::new(true);
+        catalog.learn(ListKind::Tools, None, list);
+        assert!(catalog.hints("r").read_only);
+        assert!(!catalog.hints("w").read_only && !catalog.hints("unknown").idempotent);
+        let mut plain = Catalog::new(false);
+        plain.learn(ListKind::Tools, None, list);
+        assert!(!plain.hints("r").read_only);
+    }
+}

@@ -1,0 +1,132 @@
+//! Requests that wait for a server: bounded in number, bytes and time.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::ledger::{Request, earliest};
+use crate::wire::id::IdKey;
+
+/// One line that waits: a request, or a batch with the requests in it.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// The line, as it will be sent.
+    pub line: Bytes,
+    /// The requests in it.
+    pub requests: Vec<Request>,
+    /// When it is answered instead; `None` while the first connection is awaited.
+    pub expires: Option<Instant>,
+}
+
+/// The queue.
+#[derive(Debug)]
+pub struct Hold {
+    queue: VecDeque<Held>,
+    bytes: usize,
+    max_requests: usize,
+    max_bytes: usize,
+}
+
+impl Hold {
+    /// An empty queue.
+    #[must_use]
+    pub const fn new(max_requests: usize, max_bytes: usize) -> Self {
+        Self { queue: VecDeque::new(), bytes: 0, max_requests, max_bytes }
+    }
+
+    /// Queues a line, or gives it back when there is no room. A line that alone is larger than the byte limit is
+    /// taken by an empty queue, so that a large request is not refused for ever.
+    ///
+    /// # Errors
+    /// The line, when the queue is full.
+    pub fn push(&mut self, held: Held) -> Result<(), Held> {
+        let count: usize = self.requests().count() + held.requests.len();
+        let full = count > self.max_requests || self.bytes + held.line.len() > self.max_bytes;
+        if full && !(self.queue.is_empty() && held.requests.len() <= self.max_requests) {
+            return Err(held);
+        }
+        self.push_unbounded(held);
+        Ok(())
+    }
+
+    /// Queues a line that was in flight; such lines were bounded when they were sent.
+    pub fn push_unbounded(&mut self, held: Held) {
+        self.bytes += held.line.len();
+        let at = first_seq(&held);
+        let place = self.queue.partition_point(|other| first_seq(other) <= at);
+        self.queue.insert(place, held);
+    }
+
+    /// Everything that waits, oldest first.
+    pub fn take_all(&mut self) -> Vec<Held> {
+        self.bytes = 0;
+        self.queue.drain(..).collect()
+    }
+
+    /// Takes the first line for which `wanted` holds.
+    pub fn take_first(&mut self, wanted: impl Fn(&Held) -> bool) -> Option<Held> {
+        let at = self.queue.iter().position(wanted)?;
+        let held = self.queue.remove(at)?;
+        self.bytes -= held.line.len();
+        Some(held)
+    }
+
+    /// Takes a request out because the client cancelled it. What is left of a batch still waits, but its line goes as it
+    /// is: the answer to the cancelled element will not be passed on.
+    pub fn cancel(&mut self, id: &IdKey) -> Option<Request> {
+        let at = self.queue.iter().position(|held| held.requests.iter().any(|r| r.id.key == *id))?;
+        let held = self.queue.get_mut(at)?;
+        let place = held.requests.iter().position(|r| r.id.key == *id)?;
+        let request = held.requests.remove(place);
+        if held.requests.is_empty() {
+            let gone = self.queue.remove(at)?;
+            self.bytes -= gone.line.len();
+        }
+        Some(request)
+    }
+
+    /// The lines whose time is over.
+    pub fn expired(&mut self, now: Instant) -> Vec<Held> {
+        let mut gone = Vec::new();
+        while let Some(held) = self.take_first(|held| held.expires.is_some_and(|at| at <= now)) {
+            gone.push(held);
+        }
+        gone
+    }
+
+    /// When the next line expires.
+    #[must_use]
+    pub fn wake(&self) -> Option<Instant> {
+        self.queue.iter().fold(None, |wake, held| earliest([wake, held.expires]))
+    }
+
+    /// The requests that wait.
+    pub fn requests(&self) -> impl Iterator<Item = &Request> {
+        self.queue.iter().flat_map(|held| held.requests.iter())
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Gives every line its time to wait from `expires` on, where it has none.
+    pub fn start_clock(&mut self, expires: Instant) {
+        for held in &mut self.queue {
+            held.expires.get_or_insert(expires);
+        }
+    }
+
+    /// Moves all times by as much as the machine slept.
+    pub fn postpone(&mut self, gap: std::time::Duration) {
+        for held in &mut self.queue {
+            held.expires = held.expires.map(|at| at + gap);
+        }
+    }
+}
+
+fn first_seq(held: &Held) -> u64 {
+    held.requests.first().map_or(u64::MAX, |request| request.seq)
+}

@@ -1,0 +1,241 @@
+//! Requests of the client that the server owes an answer: who asked what, until when, and what may be sent again.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::wire::head::Method;
+use crate::wire::id::{Id, IdKey};
+
+use super::ids::ClientId;
+
+/// Identifies a request among all clients.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RequestKey {
+    /// Who asked. A stdio front has one client.
+    pub client: ClientId,
+    /// Under which id.
+    pub id: IdKey,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its place in the order of all requests of the slot.
+    pub seq: u64,
+    /// Its id, as the client spelled it.
+    pub id: Id,
+    /// Its method.
+    pub method: Method,
+    /// `params.name`, for tools.
+    pub name: Option<Box<str>>,
+    /// `params.uri`, for subscriptions.
+    pub uri: Option<Box<str>>,
+    /// `params.cursor` as spelled, for lists.
+    pub cursor: Option<Box<[u8]>>,
+    /// `params._meta.progressToken`.
+    pub token: Option<IdKey>,
+    /// Whether the call becomes a task, whose progress goes on after the answer (2025-11-25).
+    pub task: bool,
+    /// Whether it carries the `_meta` of the stateless revision.
+    pub stateless: bool,
+    /// When it came.
+    pub since: Instant,
+    /// How long it may go unanswered before the server is suspected; `None` is for ever.
+    pub patience: Option<Duration>,
+    /// When that is.
+    pub suspect_at: Option<Instant>,
+    /// When the server was first found busy over this request.
+    pub busy_since: Option<Instant>,
+    /// When it is answered in any case.
+    pub deadline_at: Option<Instant>,
+    /// Whether its method is read-only by definition, or its tool is marked as repeatable and the user allowed that.
+    pub repeatable: bool,
+    /// Whether it has been sent a second time.
+    pub repeated: bool,
+    /// Whether its bytes were ever written to a server.
+    pub sent: bool,
+    /// The message, where it may be sent again or its success changes the session.
+    pub line: Option<Bytes>,
+}
+
+/// What is in flight to the live generation.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    requests: HashMap<IdKey, Request>,
+    tokens: HashMap<IdKey, IdKey>,
+    /// Tokens of tasks, which outlive the request that made them.
+    task_tokens: HashSet<IdKey>,
+    next_seq: u64,
+    latest_answered: u64,
+    /// No entry has a time before this one: a lower bound, so that adding and removing cost nothing.
+    wake: Option<Instant>,
+}
+
+impl Ledger {
+    /// The place of the next request in the order of all requests.
+    pub const fn next_seq(&mut self) -> u64 {
+        self.next_seq += 1;
+        self.next_seq
+    }
+
+    /// Notes that a request was handed to the server.
+    pub fn insert(&mut self, mut request: Request) {
+        request.sent = true;
+        self.wake = earliest([self.wake, request.suspect_at, request.deadline_at]);
+        if let Some(token) = &request.token {
+            self.tokens.insert(token.clone(), request.id.key.clone());
+        }
+        self.requests.insert(request.id.key.clone(), request);
+    }
+
+    /// Takes the request that an answer with this id belongs to. Servers that give back a number as a string, or the
+    /// other way round, are understood where no other request is meant.
+    pub fn answered(&mut self, id: &IdKey) -> Option<Request> {
+        let request = match self.requests.remove(id) {
+            Some(request) => request,
+            None => self.requests.remove(&id.alias()?)?,
+        };
+        self.latest_answered = self.latest_answered.max(request.seq);
+        self.forget_token(&request);
+        Some(request)
+    }
+
+    /// Takes a request out without an answer.
+    pub fn remove(&mut self, id: &IdKey) -> Option<Request> {
+        let request = self.requests.remove(id)?;
+        if let Some(token) = &request.token {
+            self.tokens.remove(token);
+        }
+        Some(request)
+    }
+
+    fn forget_token(&mut self, request: &Request) {
+        if let Some(token) = &request.token {
+            self.tokens.remove(token);
+            if request.task {
+                self.task_tokens.insert(token.clone());
+            }
+        }
+    }
+
+    /// Whether a request with this id is in flight.
+    #[must_use]
+    pub fn contains(&self, id: &IdKey) -> bool {
+        self.requests.contains_key(id)
+    }
+
+    /// How many requests are in flight.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// The requests, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Request> {
+        self.requests.values()
+    }
+
+    /// Notes that the server answered a request of the watchdog's own that was sent as number `seq`.
+    pub fn own_answered(&mut self, seq: u64) {
+        self.latest_answered = self.latest_answered.max(seq);
+    }
+
+    /// Whether some request in flight has not seen the server answer a later one: silence may come from being in line.
+    #[must_use]
+    pub fn may_be_in_line(&self) -> bool {
+        self.requests.values().any(|request| request.seq > self.latest_answered)
+    }
+
+    /// Progress for a token: the call it belongs to gets its whole time again. `false` if the token is not live.
+    pub fn progress(&mut self, token: &IdKey, now: Instant) -> bool {
+        let Some(id) = self.tokens.get(token) else { return self.task_tokens.contains(token) };
+        if let Some(request) = self.requests.get_mut(id) {
+            request.suspect_at = request.patience.map(|patience| now + patience);
+            request.busy_since = None;
+        }
+        true
+    }
+
+    /// Everything in flight, oldest first; nothing stays, tokens included.
+    pub fn drain(&mut self) -> Vec<Request> {
+        let mut all: Vec<_> = self.requests.drain().map(|(_, request)| request).collect();
+        all.sort_unstable_by_key(|request| request.seq);
+        self.tokens.clear();
+        self.task_tokens.clear();
+        self.wake = None;
+        all
+    }
+
+    /// The earliest time at which [`Self::due`] may find something.
+    #[must_use]
+    pub const fn wake(&self) -> Option<Instant> {
+        self.wake
+    }
+
+    /// The requests whose deadline has passed (taken out), and whether any request is overdue.
+    pub fn due(&mut self, now: Instant) -> (Vec<Request>, bool) {
+        if self.wake.is_none_or(|wake| wake > now) {
+            return (Vec::new(), false);
+        }
+        let late: Vec<IdKey> = self.requests.values().filter(|r| passed(r.deadline_at, now)).map(|r| r.id.key.clone()).collect();
+        let mut expired: Vec<_> = late.iter().filter_map(|id| self.remove(id)).collect();
+        expired.sort_unstable_by_key(|request| request.seq);
+        let overdue = self.requests.values().any(|r| passed(r.suspect_at, now));
+        // Overdue requests are looked at again when the probe chain has ended and given them a new time.
+        let future = |at: Option<Instant>| at.filter(|at| *at > now);
+        self.wake = self.requests.values().fold(None, |wake, r| earliest([wake, future(r.suspect_at), r.deadline_at]));
+        (expired, overdue)
+    }
+
+    /// Whether a request is overdue.
+    #[must_use]
+    pub fn is_overdue(&self, now: Instant) -> bool {
+        self.requests.values().any(|request| passed(request.suspect_at, now))
+    }
+
+    /// Gives overdue requests more time: their own patience, or `grace` where the server is busy.
+    pub fn rearm(&mut self, now: Instant, grace: Option<Duration>) {
+        for request in self.requests.values_mut().filter(|r| passed(r.suspect_at, now)) {
+            request.suspect_at = grace.or(request.patience).map(|patience| now + patience);
+            if grace.is_some() {
+                request.busy_since.get_or_insert(now);
+            } else {
+                request.busy_since = None;
+            }
+            self.wake = earliest([self.wake, request.suspect_at]);
+        }
+    }
+
+    /// Whether being busy does not excuse an overdue request any longer.
+    #[must_use]
+    pub fn busy_too_long(&self, now: Instant, limit: Duration) -> bool {
+        let over = |since: Instant| now.saturating_duration_since(since) >= limit;
+        self.requests.values().any(|r| passed(r.suspect_at, now) && r.busy_since.is_some_and(over))
+    }
+
+    /// Moves all times by as much as the machine slept.
+    pub fn postpone(&mut self, gap: Duration) {
+        for request in self.requests.values_mut() {
+            request.suspect_at = request.suspect_at.map(|at| at + gap);
+            request.deadline_at = request.deadline_at.map(|at| at + gap);
+        }
+        self.wake = self.wake.map(|at| at + gap);
+    }
+}
+
+fn passed(at: Option<Instant>, now: Instant) -> bool {
+    at.is_some_and(|at| at <= now)
+}
+
+/// The earliest of several times.
+pub(super) fn earliest<const N: usize>(times: [Option<Instant>; N]) -> Option<Instant> {
+    times.into_iter().flatten().min()
+}

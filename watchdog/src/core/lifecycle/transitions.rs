@@ -1,0 +1,405 @@
+//! The cells of the state table, one function an event (a row of lifecycle.md section 3).
+
+use std::time::Instant;
+
+use super::{Action, Admission, Lifecycle, Loss, Notice, Phase, Reason, Rejection, Runtime, State, Target};
+use crate::config::{OnCall, OnProbeFailure, OnUnhealthy};
+use crate::core::ids::{Generation, Token};
+
+impl Lifecycle {
+    /// E1.
+    pub(super) fn start(&mut self, now: Instant, out: &mut Vec<Action>) {
+        match self.state {
+            State::Disabled => {
+                out.push(Action::Notice(Notice::Enabled));
+                self.begin(now, out);
+            }
+            State::Disconnected { removed: false } if self.policy.lazy && self.generation.0 == 0 => {}
+            State::Disconnected { removed: false } | State::PermanentlyFailed { trial: None } => self.begin(now, out),
+            State::PermanentlyFailed { trial: Some(phase) } => {
+                self.backoff.reset();
+                self.state = State::Connecting(phase);
+            }
+            State::Disabling(Target::Disabled) => self.state = State::Disabling(Target::Restart),
+            _ => {}
+        }
+    }
+
+    /// A new enable-period.
+    fn begin(&mut self, now: Instant, out: &mut Vec<Action>) {
+        self.disarm(out);
+        self.backoff.reset();
+        let phase = self.attempt(now, out);
+        self.state = State::Connecting(phase);
+    }
+
+    /// E2.
+    pub(super) fn attempt_ok(&mut self, now: Instant, _: Generation, out: &mut Vec<Action>) {
+        let first = matches!(self.state, State::Connecting(_));
+        let attempts = self.backoff.attempts();
+        // Reaching the first connection is not a restart: its attempts do not count against the row that follows.
+        let stable_at_once = first || self.min_uptime().is_zero();
+        if stable_at_once {
+            self.backoff.reset();
+        }
+        let mut runtime = Runtime::default();
+        if !stable_at_once {
+            let token = self.token();
+            out.push(Action::Arm(token, now + self.min_uptime()));
+            runtime.uptime = Some(token);
+        }
+        self.connected_once = true;
+        self.state = State::Connected(runtime);
+        out.push(Action::Notice(if first { Notice::Connected } else { Notice::Reconnected { attempts } }));
+        out.push(Action::SettleOverdue(true));
+        out.push(Action::FlushHeld);
+        out.push(Action::Publish);
+        out.push(Action::StartHealth);
+    }
+
+    /// E3.
+    pub(super) fn attempt_failed(&mut self, now: Instant, _: Generation, out: &mut Vec<Action>) {
+        self.tear(out);
+        out.push(Action::Notice(Notice::AttemptFailed));
+        out.push(Action::FailInFlight(Loss::Disconnected(Reason::StartFailure)));
+        out.push(Action::SettleOverdue(false));
+        self.state = match self.state {
+            State::PermanentlyFailed { .. } => {
+                out.push(Action::RejectHeld(Rejection::PermanentlyFailed));
+                State::PermanentlyFailed { trial: None }
+            }
+            _ if self.backoff.exhausted() => self.give_up(out),
+            State::Connecting(_) => {
+                out.push(Action::RejectHeld(Rejection::Reconnecting));
+                State::Connecting(self.wait(now, Reason::StartFailure, out))
+            }
+            State::Reconnecting { reason, .. } => {
+                out.push(Action::RejectHeld(Rejection::Reconnecting));
+                State::Reconnecting { reason, phase: self.wait(now, reason, out) }
+            }
+            // The stale guard leaves no other state.
+            ref other => other.clone(),
+        };
+    }
+
+    fn give_up(&mut self, out: &mut Vec<Action>) -> State {
+        out.push(Action::Notice(Notice::Failed));
+        out.push(Action::SettleOverdue(false));
+        out.push(Action::RejectHeld(Rejection::PermanentlyFailed));
+        out.push(Action::Exhausted);
+        State::PermanentlyFailed { trial: None }
+    }
+
+    /// E4 and E15.
+    pub(super) fn lost(&mut self, now: Instant, generation: Generation, reason: Reason, out: &mut Vec<Action>) {
+        if self.is_connected() {
+            self.replace(now, reason, false, out);
+        } else {
+            self.attempt_failed(now, generation, out);
+        }
+    }
+
+    /// Leaves `Connected`: what is in flight is answered, the runtime goes, the next attempt is scheduled.
+    fn replace(&mut self, now: Instant, reason: Reason, intentional: bool, out: &mut Vec<Action>) {
+        self.disarm(out);
+        out.push(Action::StopHealth);
+        self.tear(out);
+        // The state comes first: what is answered now tells the client where the slot is.
+        self.state = if !intentional && self.backoff.exhausted() {
+            State::PermanentlyFailed { trial: None }
+        } else {
+            State::Reconnecting { reason, phase: Phase::Clearing }
+        };
+        out.push(Action::FailInFlight(Loss::Disconnected(reason)));
+        out.push(Action::Notice(Notice::Disconnected { intentional, reason }));
+        if !intentional && self.backoff.exhausted() {
+            self.state = self.give_up(out);
+        } else {
+            let phase = self.wait(now, reason, out);
+            self.state = State::Reconnecting { reason, phase };
+        }
+    }
+
+    /// E5.
+    pub(super) fn tool_timeout(&mut self, now: Instant, out: &mut Vec<Action>) {
+        if self.policy.on_probe_failure == OnProbeFailure::Close {
+            return self.replace(now, Reason::ProbeFailure, false, out);
+        }
+        if let State::Connected(runtime) = &mut self.state {
+            runtime.probing = true;
+            out.push(Action::StartProbe);
+        }
+    }
+
+    /// E6.
+    pub(super) fn probe_passed(&mut self, out: &mut Vec<Action>) {
+        if let State::Connected(runtime) = &mut self.state {
+            runtime.probing = false;
+            out.push(Action::RearmOverdue);
+            restored(runtime, out);
+        }
+    }
+
+    /// E7.
+    pub(super) fn probe_failed(&mut self, now: Instant, out: &mut Vec<Action>) {
+        let State::Connected(runtime) = &mut self.state else { return };
+        runtime.probing = false;
+        match self.policy.on_probe_failure {
+            OnProbeFailure::Restart | OnProbeFailure::Close => self.replace(now, Reason::ProbeFailure, false, out),
+            OnProbeFailure::Warn => {
+                failed(runtime, self.policy.threshold, out);
+                out.push(Action::RearmOverdue);
+            }
+            OnProbeFailure::Count => {
+                out.push(Action::RearmOverdue);
+                self.health(now, false, out);
+            }
+        }
+    }
+
+    /// E8.
+    pub(super) fn timer(&mut self, now: Instant, _: Token, out: &mut Vec<Action>) {
+        match &mut self.state {
+            State::Connected(runtime) => {
+                runtime.uptime = None;
+                self.backoff.reset();
+            }
+            State::Connecting(_) => self.state = State::Connecting(self.attempt(now, out)),
+            State::Reconnecting { reason, .. } => {
+                let reason = *reason;
+                self.state = State::Reconnecting { reason, phase: self.attempt(now, out) };
+            }
+            State::PermanentlyFailed { .. } => {
+                self.state = State::PermanentlyFailed { trial: Some(self.attempt(now, out)) };
+            }
+            _ => {}
+        }
+    }
+
+    /// E9.
+    pub(super) fn request(&mut self, now: Instant, out: &mut Vec<Action>) -> Admission {
+        match self.state {
+            State::Connected(_) => return Admission::Forward,
+            State::Disabled | State::Disabling(Target::Disabled) => return Admission::Reject(Rejection::Disabled),
+            State::Disabling(Target::Removed) => return Admission::Reject(Rejection::Closing),
+            State::Disabling(Target::Restart) => return Admission::Hold,
+            State::Disconnected { removed: true } => return Admission::Reject(Rejection::NotFound),
+            State::Disconnected { removed: false } => {
+                self.begin(now, out);
+                return Admission::Hold;
+            }
+            State::Connecting(_) | State::Reconnecting { .. } | State::PermanentlyFailed { .. } => {}
+        }
+        let failed = matches!(self.state, State::PermanentlyFailed { .. });
+        match self.policy.restart.on_call {
+            OnCall::Error if failed => Admission::Reject(Rejection::PermanentlyFailed),
+            OnCall::Error if self.connected_once => Admission::Reject(Rejection::Reconnecting),
+            OnCall::Wait if failed => Admission::Reject(Rejection::PermanentlyFailed),
+            OnCall::Error | OnCall::Wait => Admission::Hold,
+            OnCall::Attempt => {
+                self.pull_forward(now, out);
+                Admission::Hold
+            }
+        }
+    }
+
+    /// A request wants the server: a scheduled attempt is made as early as attempts may follow each other.
+    fn pull_forward(&mut self, now: Instant, out: &mut Vec<Action>) {
+        let earliest = self.earliest(now);
+        let scheduled = match self.phase() {
+            Some(Phase::Clearing | Phase::Attempting) => return,
+            Some(Phase::Waiting { at, .. }) => Some(at),
+            None => None,
+        };
+        if scheduled.is_some_and(|at| at <= earliest) {
+            return;
+        }
+        self.disarm(out);
+        let phase = if earliest <= now { self.attempt(now, out) } else { self.wait_until(earliest, out) };
+        self.set_phase(phase);
+    }
+
+    fn set_phase(&mut self, new: Phase) {
+        match &mut self.state {
+            State::Connecting(phase) | State::Reconnecting { phase, .. } => *phase = new,
+            State::PermanentlyFailed { trial } => *trial = Some(new),
+            _ => {}
+        }
+    }
+
+    /// E10. The answer is the reason of a refusal.
+    pub(super) fn force_retry(&mut self, now: Instant, out: &mut Vec<Action>) -> Option<Rejection> {
+        match self.state {
+            State::Disabled | State::Disabling(Target::Disabled) => return Some(Rejection::Disabled),
+            State::Disconnected { removed: true } | State::Disabling(Target::Removed) => return Some(Rejection::NotFound),
+            State::Disabling(Target::Restart) => {}
+            State::Disconnected { removed: false } => self.begin(now, out),
+            State::Connected(_) => {
+                self.backoff.reset();
+                self.replace(now, Reason::Force, true, out);
+                self.attempt_now(now, out);
+            }
+            State::Connecting(_) | State::Reconnecting { .. } => {
+                self.backoff.reset();
+                self.attempt_now(now, out);
+            }
+            State::PermanentlyFailed { trial } => {
+                self.backoff.reset();
+                let phase = trial.unwrap_or(Phase::Clearing);
+                self.state = State::Reconnecting { reason: Reason::Force, phase };
+                if trial.is_none_or(|phase| matches!(phase, Phase::Waiting { .. })) {
+                    self.disarm(out);
+                    let phase = self.attempt(now, out);
+                    self.set_phase(phase);
+                }
+            }
+        }
+        None
+    }
+
+    /// Ends a waiting phase with an attempt; joins one that runs.
+    fn attempt_now(&mut self, now: Instant, out: &mut Vec<Action>) {
+        if let Some(Phase::Waiting { .. }) = self.phase() {
+            self.disarm(out);
+            let phase = self.attempt(now, out);
+            self.set_phase(phase);
+        }
+    }
+
+    /// E11.
+    pub(super) fn disable(&mut self, out: &mut Vec<Action>) {
+        match self.state {
+            State::Disabled | State::Disconnected { removed: true } | State::Disabling(Target::Removed) => return,
+            State::Disabling(_) => {
+                self.state = State::Disabling(Target::Disabled);
+                out.push(Action::RejectHeld(Rejection::Disabled));
+                return;
+            }
+            _ => {}
+        }
+        self.wind_down(Target::Disabled, Loss::Disabled, Rejection::Disabled, out);
+        out.push(Action::Notice(Notice::Disabled));
+    }
+
+    /// E12.
+    pub(super) fn remove(&mut self, out: &mut Vec<Action>) {
+        match self.state {
+            State::Disconnected { removed: true } | State::Disabling(Target::Removed) => return,
+            State::Disabling(_) => {
+                self.state = State::Disabling(Target::Removed);
+                out.push(Action::RejectHeld(Rejection::Closing));
+                return;
+            }
+            _ => {}
+        }
+        self.wind_down(Target::Removed, Loss::Shutdown, Rejection::Closing, out);
+    }
+
+    /// Detaches whatever runs and goes to `target` when nothing of it is left.
+    fn wind_down(&mut self, target: Target, loss: Loss, rejection: Rejection, out: &mut Vec<Action>) {
+        let was_connected = self.is_connected();
+        self.disarm(out);
+        out.push(Action::StopHealth);
+        self.tear(out);
+        self.state = State::Disabling(target);
+        out.push(Action::FailInFlight(loss));
+        out.push(Action::RejectHeld(rejection));
+        if was_connected {
+            out.push(Action::Notice(Notice::Disconnected { intentional: true, reason: Reason::Force }));
+        }
+        if self.dying.is_none() {
+            self.settle(target, out);
+        }
+    }
+
+    fn settle(&mut self, target: Target, out: &mut Vec<Action>) {
+        self.state = match target {
+            Target::Disabled | Target::Restart => State::Disabled,
+            Target::Removed => {
+                out.push(Action::Gone);
+                State::Disconnected { removed: true }
+            }
+        };
+    }
+
+    /// E13.
+    pub(super) fn torn_down(&mut self, now: Instant, _: Generation, clean: bool, out: &mut Vec<Action>) {
+        self.dying = None;
+        if !clean {
+            self.close_failures = self.close_failures.saturating_add(1);
+            out.push(Action::Notice(Notice::CloseFailed));
+        }
+        match self.state {
+            State::Disabling(Target::Restart) => self.begin(now, out),
+            State::Disabling(target) => self.settle(target, out),
+            _ if self.phase() == Some(Phase::Clearing) => {
+                let phase = self.attempt(now, out);
+                self.set_phase(phase);
+            }
+            _ => {}
+        }
+    }
+
+    /// E14.
+    pub(super) fn health(&mut self, now: Instant, ok: bool, out: &mut Vec<Action>) {
+        let State::Connected(runtime) = &mut self.state else { return };
+        if ok {
+            return restored(runtime, out);
+        }
+        failed(runtime, self.policy.threshold, out);
+        if runtime.failures >= self.policy.threshold && self.policy.on_unhealthy == OnUnhealthy::Restart {
+            self.replace(now, Reason::Health, false, out);
+        }
+    }
+
+    /// E17.
+    pub(super) fn configured(&mut self, now: Instant, replace: bool, out: &mut Vec<Action>) {
+        match self.state {
+            State::Connected(_) if replace => {
+                self.replace(now, Reason::Config, true, out);
+                self.attempt_now(now, out);
+            }
+            State::Connecting(Phase::Attempting) if replace => {
+                self.tear(out);
+                self.state = State::Connecting(Phase::Clearing);
+            }
+            State::Reconnecting { .. } => self.attempt_now(now, out),
+            State::PermanentlyFailed { trial: None } => {
+                let phase = self.attempt(now, out);
+                self.state = State::Reconnecting { reason: Reason::Config, phase };
+            }
+            _ => {}
+        }
+    }
+
+    /// E18.
+    pub(super) fn wake(&mut self, now: Instant, out: &mut Vec<Action>) {
+        match self.state {
+            State::Connecting(_) | State::Reconnecting { .. } => {
+                self.backoff.reset();
+                self.attempt_now(now, out);
+            }
+            State::Connected(_) => {
+                out.push(Action::RearmOverdue);
+                out.push(Action::CheckNow);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A sign of health.
+fn restored(runtime: &mut Runtime, out: &mut Vec<Action>) {
+    runtime.failures = 0;
+    if std::mem::take(&mut runtime.degraded) {
+        out.push(Action::Notice(Notice::Restored));
+    }
+}
+
+/// A failed check; crossing the threshold is told once per episode.
+fn failed(runtime: &mut Runtime, threshold: u32, out: &mut Vec<Action>) {
+    runtime.failures = runtime.failures.saturating_add(1);
+    if runtime.failures >= threshold && !std::mem::replace(&mut runtime.degraded, true) {
+        out.push(Action::Notice(Notice::Degraded { failures: runtime.failures }));
+    }
+}

@@ -1,0 +1,241 @@
+//! The client's session: what it said at its opening, what it was told, and what a new server process has to be told.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::wire::head::{Head, Method};
+
+/// How the client opened the session (wire.md, "Which era?"). The client's first request decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Era {
+    /// No request yet.
+    #[default]
+    Unknown,
+    /// Only `server/discover`: a dual-era client asks which era the server speaks.
+    Probing,
+    /// 2024-11-05 to 2025-11-25.
+    Handshake,
+    /// 2026-07-28 and later.
+    Stateless,
+}
+
+/// The client's `initialize`, and what came of it.
+#[derive(Debug, Clone)]
+struct Opening {
+    line: Bytes,
+    told: Option<Told>,
+    /// `notifications/initialized` as the client sent it.
+    initialized: Option<Bytes>,
+}
+
+/// What the client was told in the answer to `initialize` (or in that to `server/discover`).
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Told {
+    /// The negotiated version.
+    pub protocol_version: String,
+    /// The server's capabilities.
+    pub capabilities: Value,
+    /// Its name and version.
+    pub server_info: Value,
+}
+
+impl Told {
+    fn read(result: &[u8]) -> Option<Self> {
+        serde_json::from_slice(result).ok()
+    }
+
+    /// Tells two handshakes apart in events; not meant to withstand an attack.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        (&self.protocol_version, self.capabilities.to_string(), self.server_info.to_string()).hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
+    }
+
+    /// Whether the server announced that this list may change.
+    #[must_use]
+    pub fn list_changed(&self, kind: &str) -> bool {
+        self.capabilities.get(kind).and_then(|c| c.get("listChanged")) == Some(&Value::Bool(true))
+    }
+}
+
+/// How a new server's answer to the replayed `initialize` compares with what the client was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Compatibility {
+    /// The session goes on.
+    Same {
+        /// Whether the capabilities differ from what the client was told.
+        capabilities_changed: bool,
+        /// Of the new handshake's result.
+        hash: String,
+    },
+    /// It cannot: the client is bound to another version.
+    OtherVersion {
+        /// What the client was told.
+        told: String,
+        /// What this server says.
+        now: String,
+    },
+    /// The answer is no result of `initialize`.
+    Unreadable,
+}
+
+/// What the watchdog remembers of the session.
+#[derive(Debug, Default)]
+pub struct Session {
+    era: Era,
+    opening: Option<Opening>,
+    level: Option<Bytes>,
+    subscriptions: Vec<(Box<str>, Bytes)>,
+    version: Option<String>,
+    text_ids: bool,
+}
+
+impl Session {
+    /// How the client opened.
+    #[must_use]
+    pub const fn era(&self) -> Era {
+        self.era
+    }
+
+    /// Whether probes may speak: a fresh server hears nothing of ours before the client's opening has fixed the era.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        match self.era {
+            Era::Unknown | Era::Probing => false,
+            Era::Stateless => true,
+            // A client that skips the handshake, or whose handshake is not answered yet, leaves only `ping`.
+            Era::Handshake => true,
+        }
+    }
+
+    /// Whether the handshake was answered.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        self.opening.as_ref().is_some_and(|opening| opening.told.is_some())
+    }
+
+    /// Whether the client has asked for a handshake that no server has answered.
+    #[must_use]
+    pub fn awaits_handshake(&self) -> bool {
+        self.opening.as_ref().is_some_and(|opening| opening.told.is_none())
+    }
+
+    /// The protocol version that the client used last.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// Whether the client's ids are strings.
+    #[must_use]
+    pub const fn text_ids(&self) -> bool {
+        self.text_ids
+    }
+
+    /// Whether arrays are messages: 2025-03-26, or not negotiated yet.
+    #[must_use]
+    pub fn batches(&self) -> bool {
+        match self.opening.as_ref().and_then(|opening| opening.told.as_ref()) {
+            Some(told) => told.protocol_version == "2025-03-26",
+            None => self.era != Era::Stateless,
+        }
+    }
+
+    /// Learns from a request of the client, before it is sent on.
+    pub fn observe(&mut self, line: &Bytes, head: &Head) {
+        if let Some(id) = &head.id {
+            self.text_ids = line.get(id.start) == Some(&b'"');
+        }
+        let version = head.meta_protocol_version.clone().and_then(|span| line.get(span));
+        let stateless = head.meta_client_capabilities && version.is_some();
+        if let Some(version) = version.and_then(|raw| serde_json::from_slice::<String>(raw).ok()) {
+            if self.version.as_ref() != Some(&version) {
+                self.version = Some(version);
+            }
+        }
+        self.era = match (self.era, head.method) {
+            (_, Method::Initialize) => Era::Handshake,
+            (Era::Unknown | Era::Probing, Method::Discover) => Era::Probing,
+            (Era::Unknown | Era::Probing, _) if stateless => Era::Stateless,
+            (Era::Unknown | Era::Probing, _) => Era::Handshake,
+            (era, _) => era,
+        };
+        if head.method == Method::Initialize {
+            self.opening = Some(Opening { line: line.clone(), told: None, initialized: None });
+        }
+    }
+
+    /// The client sent `notifications/initialized`.
+    pub fn initialized(&mut self, line: &Bytes) {
+        if let Some(opening) = &mut self.opening {
+            opening.initialized = Some(line.clone());
+        }
+    }
+
+    /// The client's `initialize` was answered with a result.
+    pub fn told(&mut self, result: &[u8]) {
+        if let (Some(opening), Some(told)) = (&mut self.opening, Told::read(result)) {
+            self.version = Some(told.protocol_version.clone());
+            opening.told = Some(told);
+        }
+    }
+
+    /// The client's `initialize` was answered with an error: there is no session.
+    pub fn refused(&mut self) {
+        self.opening = None;
+    }
+
+    /// What the client was told.
+    #[must_use]
+    pub fn knows(&self) -> Option<&Told> {
+        self.opening.as_ref()?.told.as_ref()
+    }
+
+    /// `logging/setLevel` succeeded.
+    pub fn set_level(&mut self, line: Bytes) {
+        self.level = Some(line);
+    }
+
+    /// `resources/subscribe` succeeded.
+    pub fn subscribed(&mut self, uri: &str, line: Bytes) {
+        self.unsubscribed(uri);
+        self.subscriptions.push((uri.into(), line));
+    }
+
+    /// `resources/unsubscribe` succeeded.
+    pub fn unsubscribed(&mut self, uri: &str) {
+        self.subscriptions.retain(|(known, _)| **known != *uri);
+    }
+
+    /// The recorded `initialize`, for a replay.
+    #[must_use]
+    pub fn replay_opening(&self) -> Option<&Bytes> {
+        self.opening.as_ref().filter(|opening| opening.told.is_some()).map(|opening| &opening.line)
+    }
+
+    /// `notifications/initialized` as the client sent it, if it has.
+    #[must_use]
+    pub fn replay_initialized(&self) -> Option<&Bytes> {
+        self.opening.as_ref()?.initialized.as_ref()
+    }
+
+    /// The requests that give a new server the state of the session, oldest first; each needs an id of our own.
+    pub fn replay_state(&self) -> impl Iterator<Item = &Bytes> {
+        self.level.iter().chain(self.subscriptions.iter().map(|(_, line)| line))
+    }
+
+    /// Compares a new server's answer to the replayed `initialize` with what the client was told.
+    #[must_use]
+    pub fn compare(&self, result: &[u8]) -> Compatibility {
+        let (Some(told), Some(now)) = (self.knows(), Told::read(result)) else { return Compatibility::Unreadable };
+        if told.protocol_version != now.protocol_version {
+            return Compatibility::OtherVersion { told: told.protocol_version.clone(), now: now.protocol_version };
+        }
+        Compatibility::Same { capabilities_changed: told.capabilities != now.capabilities, hash: now.hash() }
+    }
+}

@@ -1,0 +1,335 @@
+//! The slot: everything that is known of one server and its client, and the decisions that follow from what happens.
+//!
+//! The slot composes the lifecycle, the session, the tables of requests and the catalog. It is fed with lines, with news
+//! of processes and with the time; it answers with [`Effect`]s, which the driver (`crate::slot`) carries out in order. It
+//! reads no clock, does no I/O and logs nothing.
+
+mod act;
+mod answer;
+mod closing;
+mod client;
+mod notices;
+mod opening;
+mod probing;
+mod process;
+mod server;
+
+pub use process::Lost;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::asks::Asks;
+use super::catalog::Catalog;
+use super::chain::Latches;
+use super::hold::Hold;
+use super::ids::{CallId, Ending, Generation, Token};
+use super::ledger::{Ledger, Request, earliest};
+use super::lifecycle::{Action, Event, Lifecycle, Policy};
+use super::listens::Listens;
+use super::own::Own;
+use super::session::Session;
+use crate::config::{RetryTools, Server};
+use crate::events::{EventKind, Throttle};
+use crate::exit::Exit;
+
+/// What the driver has to do, in order.
+#[derive(Debug)]
+pub enum Effect {
+    /// Write a line to the client.
+    Deliver(Bytes),
+    /// Write a line to the live server.
+    Forward {
+        /// The line.
+        line: Bytes,
+        /// The first request in it, as [`Request::seq`]; 0 for a line that is not worth keeping.
+        tag: u64,
+        /// Whether it may pass lines that wait already.
+        urgent: bool,
+    },
+    /// Start a process.
+    Spawn(Generation),
+    /// Close the process's stdin and end its tree by the ladder.
+    Tear {
+        /// Which process.
+        generation: Generation,
+        /// Whether its output still counts.
+        hear: bool,
+    },
+    /// End the tree now.
+    Kill,
+    /// Run the probe chain.
+    StartChain {
+        /// Against which process.
+        generation: Generation,
+        /// Why.
+        trigger: probe_api::Trigger,
+        /// The limit of the whole chain.
+        limit: Duration,
+    },
+    /// Drop the chain that runs.
+    EndChain,
+    /// A probe's call has ended.
+    ProbeReply(CallId, ProbeReply),
+    /// Tell the operator.
+    Emit(EventKind),
+    /// A line of the server that is no message: for the log.
+    Stray(Bytes),
+    /// End the program, after what was delivered has been written.
+    Exit(Exit),
+}
+
+/// The end of a probe's call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProbeReply {
+    /// A `result`, as JSON text.
+    Result(Bytes),
+    /// An `error`, as JSON text.
+    Error(Bytes),
+    /// The server is gone.
+    Gone,
+    /// The call is not possible now.
+    Invalid,
+}
+
+/// How far the session with the live process is established.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Opening {
+    /// No live process.
+    None,
+    /// The client's own opening goes through; the first answer makes the slot connected.
+    Transparent,
+    /// An opening of ours is unanswered; what the client sends waits.
+    Replaying,
+    /// The client's `initialize` went to a process that died, and was sent again; everything else waits for its answer.
+    Repeating,
+    /// It is.
+    Done,
+}
+
+/// What went wrong last, for those who ask.
+#[derive(Debug, Clone, Default)]
+struct Failure {
+    error: Option<String>,
+    ending: Option<Ending>,
+    tail: Vec<String>,
+}
+
+/// A probe chain that runs.
+#[derive(Debug, Clone, Copy)]
+struct ChainRun {
+    since: Instant,
+    for_overdue: bool,
+    for_health: bool,
+    /// Its result may only warn.
+    warn_only: bool,
+    progress: bool,
+    heard: bool,
+}
+
+/// The end has begun.
+#[derive(Debug, Clone, Copy)]
+struct Closing {
+    exit: Exit,
+    /// Until when requests in flight are waited for.
+    drain_until: Option<Instant>,
+    /// Whether the client may have written something that is not read yet.
+    unread: bool,
+    /// Whether anybody reads what we write.
+    client_gone: bool,
+}
+
+/// One server and its client.
+#[derive(Debug)]
+pub struct Slot {
+    config: Arc<Server>,
+    exit_on_failure: bool,
+    life: Lifecycle,
+    session: Session,
+    ledger: Ledger,
+    hold: Hold,
+    listens: Listens,
+    asks: Asks,
+    own: Own,
+    catalog: Catalog,
+    latches: Latches,
+    opening: Opening,
+    /// The generation whose output is heard.
+    hearing: Option<Generation>,
+    /// Whether its program was executed.
+    started: Option<StartedProcess>,
+    /// Whether the first answer is not needed to call the slot connected.
+    connect_on_start: bool,
+    opening_deadline: Option<Instant>,
+    timers: Vec<(Token, Instant)>,
+    health_at: Option<Instant>,
+    chain: Option<ChainRun>,
+    /// Whether the server is known to answer in order.
+    serial: bool,
+    last_client_answer: Option<Instant>,
+    last_byte: Option<Instant>,
+    /// Overdue calls of a replaced server, which wait for the outcome of the first attempt.
+    overdue: Vec<Request>,
+    /// Lines under an id that a request of ours has in flight.
+    parked: Vec<Bytes>,
+    /// Lines that the lost process was never given, by tag.
+    unsent: HashMap<u64, Bytes>,
+    failure: Failure,
+    lost_at: Option<Instant>,
+    /// Whether the latest handshake differed from what the client was told.
+    capabilities_changed: bool,
+    latest_hash: Option<String>,
+    throttle: Throttle,
+    closing: Option<Closing>,
+    random: fastrand::Rng,
+}
+
+/// A process whose program runs.
+#[derive(Debug, Clone, Copy)]
+struct StartedProcess {
+    pid: u32,
+    since: Instant,
+}
+
+impl Slot {
+    /// A slot in which nothing has happened. `seed` makes jitter and our own ids.
+    #[must_use]
+    pub fn new(config: Arc<Server>, exit_on_failure: bool, seed: u64) -> Self {
+        Self {
+            exit_on_failure,
+            life: Lifecycle::new(Policy::new(&config), config.enabled, seed),
+            session: Session::default(),
+            ledger: Ledger::default(),
+            hold: Hold::new(config.restart.hold_max_requests, config.restart.hold_max_bytes),
+            listens: Listens::default(),
+            asks: Asks::default(),
+            own: Own::new(seed),
+            catalog: Catalog::new(config.retry.tools != RetryTools::Never),
+            latches: Latches::default(),
+            opening: Opening::None,
+            hearing: None,
+            started: None,
+            connect_on_start: false,
+            opening_deadline: None,
+            timers: Vec::new(),
+            health_at: None,
+            chain: None,
+            serial: false,
+            last_client_answer: None,
+            last_byte: None,
+            overdue: Vec::new(),
+            parked: Vec::new(),
+            unsent: HashMap::new(),
+            failure: Failure::default(),
+            lost_at: None,
+            capabilities_changed: false,
+            latest_hash: None,
+            throttle: Throttle::for_events(),
+            closing: None,
+            random: fastrand::Rng::with_seed(seed ^ 0x9E37_79B9_7F4A_7C15),
+            config,
+        }
+    }
+
+    /// Begins: an eager server is started.
+    pub fn start(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.event(now, Event::Start, out);
+    }
+
+    /// The configuration that the slot works by.
+    #[must_use]
+    pub const fn config(&self) -> &Arc<Server> {
+        &self.config
+    }
+
+    /// The lifecycle, to look at.
+    #[must_use]
+    pub const fn lifecycle(&self) -> &Lifecycle {
+        &self.life
+    }
+
+    /// The session, to look at.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// What earlier probe chains have taught.
+    #[must_use]
+    pub const fn latches(&self) -> &Latches {
+        &self.latches
+    }
+
+    /// How many requests the server owes an answer.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.ledger.len()
+    }
+
+    /// When [`Self::tick`] has something to do.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Instant> {
+        let timers = self.timers.iter().map(|(_, at)| *at).min();
+        let drain = self.closing.and_then(|closing| closing.drain_until);
+        let ledger = self.ledger.wake();
+        earliest([timers, drain, ledger, self.hold.wake(), self.opening_deadline, self.health_at, self.first_answer_at()])
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        while let Some(at) = self.timers.iter().position(|(_, at)| *at <= now) {
+            let (token, _) = self.timers.swap_remove(at);
+            self.event(now, Event::Timer(token), out);
+        }
+        self.check_opening(now, out);
+        self.check_first_answer(now, out);
+        self.check_hold(now, out);
+        self.check_ledger(now, out);
+        self.check_health(now, out);
+        self.check_drain(now, out);
+    }
+
+    /// The machine slept, or the process was stopped: no time has passed for the server.
+    pub fn wake(&mut self, now: Instant, gap: Duration, out: &mut Vec<Effect>) {
+        self.ledger.postpone(gap);
+        self.hold.postpone(gap);
+        self.opening_deadline = self.opening_deadline.map(|at| at + gap);
+        self.emit_clock_jump(gap, out);
+        self.event(now, Event::Wake, out);
+    }
+
+    /// An operator switches the server off.
+    pub fn disable(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.event(now, Event::Disable, out);
+    }
+
+    /// An operator switches it on.
+    pub fn enable(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.event(now, Event::Start, out);
+    }
+
+    /// An operator wants an attempt now.
+    ///
+    /// # Errors
+    /// When the slot is disabled or removed.
+    pub fn retry(&mut self, now: Instant, out: &mut Vec<Effect>) -> Result<(), super::lifecycle::Rejection> {
+        match self.event(now, Event::ForceRetry, out) {
+            Some(super::lifecycle::Admission::Reject(rejection)) => Err(rejection),
+            _ => Ok(()),
+        }
+    }
+
+    /// Feeds the lifecycle and carries out what it decides.
+    fn event(&mut self, now: Instant, event: Event, out: &mut Vec<Effect>) -> Option<super::lifecycle::Admission> {
+        let mut actions: Vec<Action> = Vec::new();
+        let admission = self.life.on(now, event, &mut actions);
+        for action in actions {
+            self.act(now, action, out);
+        }
+        admission
+    }
+}
+

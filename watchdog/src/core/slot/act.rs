@@ -1,0 +1,155 @@
+//! What the lifecycle decided, carried out on the tables.
+
+use std::time::Instant;
+
+use super::{Effect, Opening, ProbeReply, Slot};
+use crate::core::hold::Held;
+use crate::core::ids::Generation;
+use crate::core::ledger::Request;
+use crate::core::lifecycle::{Action, Loss, Reason, Rejection};
+use crate::core::refusal::Code;
+use crate::core::session::Era;
+use crate::exit::Exit;
+use crate::wire::compose;
+use crate::wire::head::Method;
+
+impl Slot {
+    pub(super) fn act(&mut self, now: Instant, action: Action, out: &mut Vec<Effect>) {
+        match action {
+            Action::Spawn(generation) => self.spawn(now, generation, out),
+            Action::Tear(generation) => self.tear(generation, out),
+            Action::Arm(token, at) => self.timers.push((token, at)),
+            Action::Disarm(token) => self.timers.retain(|(armed, _)| *armed != token),
+            // In a shutdown the last answers may still come; what is left is answered when the tree is gone.
+            Action::FailInFlight(Loss::Shutdown) => {}
+            Action::FailInFlight(loss) => self.fail_in_flight(now, loss, out),
+            Action::SettleOverdue(restarted) => self.settle_overdue(restarted, out),
+            Action::RejectHeld(rejection) => self.reject_held(now, rejection, out),
+            Action::FlushHeld => self.flush_held(now, out),
+            Action::Publish => self.refresh_catalog(now, out),
+            Action::StartProbe => self.start_chain(now, true, false, out),
+            Action::CheckNow => self.check_now(now, out),
+            Action::StartHealth => self.schedule_health(now),
+            Action::StopHealth => self.health_at = None,
+            Action::RearmOverdue => self.ledger.rearm(now, None),
+            Action::Notice(notice) => self.emit_notice(now, notice, out),
+            Action::Exhausted if self.exit_on_failure => self.close(now, Exit::PermanentFailure, None, out),
+            Action::Exhausted => {}
+            Action::Gone => self.gone(now, out),
+        }
+    }
+
+    fn spawn(&mut self, now: Instant, generation: Generation, out: &mut Vec<Effect>) {
+        self.hearing = Some(generation);
+        self.started = None;
+        self.last_byte = None;
+        out.push(Effect::Spawn(generation));
+        self.open(now, out);
+    }
+
+    /// Everything that ends with a generation.
+    fn tear(&mut self, generation: Generation, out: &mut Vec<Effect>) {
+        let hear = self.closing.is_some_and(|closing| !closing.client_gone);
+        if !hear {
+            self.hearing = None;
+        }
+        self.opening = Opening::None;
+        self.opening_deadline = None;
+        self.connect_on_start = false;
+        self.catalog.abandon_refresh();
+        self.end_chain(out);
+        for call in self.own.lost() {
+            out.push(Effect::ProbeReply(call, ProbeReply::Gone));
+        }
+        self.listens.lost();
+        for id in self.asks.lost(generation) {
+            let mut params = br#"{"requestId":"#.to_vec();
+            params.extend_from_slice(&id.raw());
+            params.extend_from_slice(br#","reason":"the server process that asked has ended"}"#);
+            out.push(Effect::Deliver(compose::notification("notifications/cancelled", Some(&params))));
+        }
+        out.push(Effect::Tear { generation, hear });
+    }
+
+    /// Decides about every request that the lost generation owes an answer.
+    pub(super) fn fail_in_flight(&mut self, now: Instant, loss: Loss, out: &mut Vec<Effect>) {
+        let mut unsent = std::mem::take(&mut self.unsent);
+        for request in self.ledger.drain() {
+            match unsent.remove(&request.seq) {
+                Some(line) if self.closing.is_none() => self.hold_again(now, request, line, false),
+                _ => self.fail(now, loss, request, out),
+            }
+        }
+        self.resume_parked(now, out);
+    }
+
+    fn fail(&mut self, now: Instant, loss: Loss, mut request: Request, out: &mut Vec<Effect>) {
+        let Loss::Disconnected(reason) = loss else {
+            let code = if loss == Loss::Disabled { Code::ServerDisabled } else { Code::ServerDisconnected };
+            let reason = if loss == Loss::Disabled { "disabled" } else { "shutdown" };
+            return self.refuse(&request, code, reason, out);
+        };
+        let overdue = request.suspect_at.is_some_and(|at| at <= now);
+        let line = request.line.clone().filter(|_| self.closing.is_none());
+        match (request.method, line) {
+            (Method::Initialize, Some(line)) => self.hold_again(now, request, line, true),
+            // A server that dies on the question for its era would die again: the client asks in the other era.
+            (Method::Discover, _) if self.session.era() == Era::Probing => {
+                self.refuse(&request, Code::ServerDisconnected, reason.name(), out);
+            }
+            _ if overdue && reason == Reason::ProbeFailure => self.overdue.push(request),
+            (_, Some(line)) if request.repeatable && !request.repeated => {
+                request.repeated = true;
+                self.hold_again(now, request, line, false);
+            }
+            _ => self.refuse(&request, Code::ServerDisconnected, reason.name(), out),
+        }
+    }
+
+    fn hold_again(&mut self, now: Instant, mut request: Request, line: bytes::Bytes, patient: bool) {
+        request.suspect_at = None;
+        let expires = (!patient).then(|| now + self.config.restart.hold);
+        self.hold.push_unbounded(Held { line, requests: vec![request], expires });
+    }
+
+    /// The first attempt after a failed probe has ended: the overdue callers learn how.
+    fn settle_overdue(&mut self, restarted: bool, out: &mut Vec<Effect>) {
+        let code = if restarted { Code::RequestTimeout } else { Code::RestartFailed };
+        for request in std::mem::take(&mut self.overdue) {
+            self.refuse(&request, code, Reason::ProbeFailure.name(), out);
+        }
+    }
+
+    fn reject_held(&mut self, now: Instant, rejection: Rejection, out: &mut Vec<Effect>) {
+        // Before the first connection ever, the client's opening waits through failed attempts.
+        let first = !self.life.connected_once() && rejection == Rejection::Reconnecting && self.closing.is_none();
+        if first && self.first_answer_at().is_none_or(|at| at > now) {
+            return;
+        }
+        let (code, reason) = refusal_of(rejection);
+        for held in self.hold.take_all() {
+            for request in &held.requests {
+                self.refuse(request, code, reason, out);
+            }
+        }
+        if rejection != Rejection::Reconnecting {
+            for request in std::mem::take(&mut self.overdue) {
+                self.refuse(&request, code, reason, out);
+            }
+            for id in self.listens.take_unacknowledged() {
+                self.refuse_id(&id, code, reason, out);
+            }
+        }
+    }
+}
+
+/// The error for a refusal of the lifecycle, and its reason.
+pub(super) const fn refusal_of(rejection: Rejection) -> (Code, &'static str) {
+    match rejection {
+        Rejection::Reconnecting => (Code::Reconnecting, "attempt-failed"),
+        Rejection::PermanentlyFailed => (Code::PermanentlyFailed, "budget-used-up"),
+        Rejection::Disabled => (Code::ServerDisabled, "disabled"),
+        Rejection::Closing => (Code::ServerDisconnected, "shutdown"),
+        Rejection::NotFound => (Code::ServerNotFound, "removed"),
+    }
+}

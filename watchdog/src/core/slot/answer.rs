@@ -1,0 +1,141 @@
+//! The watchdog's own answers to the client.
+
+use std::time::Instant;
+
+use super::{Effect, Slot};
+use crate::config::ToolErrors;
+use crate::core::ledger::Request;
+use crate::core::refusal::{Circumstances, Code, Refusal};
+use crate::wire::compose;
+use crate::wire::head::Method;
+use crate::wire::id::Id;
+
+impl Slot {
+    /// Answers a request with one of our errors.
+    pub(super) fn refuse(&mut self, request: &Request, code: Code, reason: &'static str, out: &mut Vec<Effect>) {
+        if request.method == Method::Initialize {
+            self.session.refused();
+        }
+        let refusal = Refusal {
+            code,
+            reason,
+            message: self.message(code, Some(request)),
+            sent: request.sent,
+            read_only: request.repeatable && request.method != Method::ToolsCall,
+            restarted: (code == Code::RequestTimeout && reason == "probe-failure").then_some(true),
+        };
+        self.emit_request_failed(request, code, out);
+        let as_result = request.method == Method::ToolsCall && self.config.errors.tool_calls == ToolErrors::ToolResult;
+        let line = self.with_circumstances(|slot| {
+            if as_result {
+                compose::result(&request.id, refusal.tool_result(slot, request.stateless).to_string().as_bytes())
+            } else {
+                compose::error(Some(&request.id), code.number(), &refusal.message, &refusal.data(slot))
+            }
+        });
+        self.deliver(line, out);
+    }
+
+    /// Answers a request of which only the id is known.
+    pub(super) fn refuse_id(&self, id: &Id, code: Code, reason: &'static str, out: &mut Vec<Effect>) {
+        let message = self.message(code, None);
+        let refusal = Refusal { code, reason, message, sent: false, read_only: false, restarted: None };
+        let line = self
+            .with_circumstances(|slot| compose::error(Some(id), code.number(), &refusal.message, &refusal.data(slot)));
+        self.deliver(line, out);
+    }
+
+    /// Answers what is no JSON-RPC message, as JSON-RPC says.
+    pub(super) fn protest(&self, id: Option<&Id>, code: i64, message: &str, out: &mut Vec<Effect>) {
+        self.deliver(compose::error(id, code, message, &serde_json::Value::Null), out);
+    }
+
+    /// Writes to the client, unless nobody is there.
+    pub(super) fn deliver(&self, line: bytes::Bytes, out: &mut Vec<Effect>) {
+        if self.closing.is_none_or(|closing| !closing.client_gone) {
+            out.push(Effect::Deliver(line));
+        }
+    }
+
+    fn with_circumstances<T>(&self, make: impl FnOnce(&Circumstances<'_>) -> T) -> T {
+        let (attempts, max_attempts) = self.life.attempts();
+        make(&Circumstances {
+            server: &self.config.name,
+            state: self.life.state_name(),
+            status: self.life.status(),
+            generation: self.life.generation().0,
+            last_attempt: attempts,
+            max_attempts,
+            next_retry_ms: self.next_retry_ms(),
+            last_error: self.failure.error.as_deref(),
+            ending: self.failure.ending,
+            stderr_tail: &self.failure.tail,
+        })
+    }
+
+    /// Counted from the last attempt or loss, since the answer has no clock of its own.
+    fn next_retry_ms(&self) -> Option<u64> {
+        let at = self.life.next_attempt()?;
+        let from = self.lost_at.max(self.life.last_attempt())?;
+        u64::try_from(at.saturating_duration_since(from).as_millis()).ok()
+    }
+
+    /// One sentence that tells the whole story: hosts often show nothing else.
+    fn message(&self, code: Code, request: Option<&Request>) -> String {
+        let server = &self.config.name;
+        let what = request.map_or_else(|| "the request".to_owned(), describe);
+        let why = self.failure.error.as_deref().unwrap_or("no reason is known");
+        match code {
+            Code::ServerDisconnected => {
+                let effect = match request {
+                    Some(request) if request.repeatable => "it can be asked again",
+                    Some(request) if request.sent => "whether it took effect is unknown",
+                    _ => "it was not sent",
+                };
+                format!("Server disconnected: MCP server '{server}' ended ({why}) before it answered {what}; {effect}")
+            }
+            Code::RequestTimeout if self.life.is_connected() && self.overdue.is_empty() && request.is_some_and(|r| r.deadline_at.is_some()) => {
+                format!("MCP server '{server}' did not answer {what} within its deadline; the server is kept")
+            }
+            Code::RequestTimeout => {
+                format!("MCP server '{server}' hung in {what} and was replaced; whether the call took effect is unknown")
+            }
+            Code::RestartInProgress => {
+                format!("MCP server '{server}' is being restarted and {what} has waited long enough; try again shortly")
+            }
+            Code::RestartFailed => format!("MCP server '{server}' hung in {what}, and its restart failed: {why}"),
+            Code::ServerDisabled => format!("MCP server '{server}' is disabled; enable it to use it"),
+            Code::PermanentlyFailed => {
+                format!("MCP server '{server}' has failed for good ({why}); the attempt made for {what} failed too")
+            }
+            Code::Reconnecting => format!("MCP server '{server}' is down ({why}); it is being restarted, try again later"),
+            Code::Overloaded => format!("MCP server '{server}' is being restarted and too many requests wait for it already"),
+            Code::MessageTooLarge => {
+                let limit = self.config.limits.max_line;
+                format!("the message is longer than the limit of {limit} bytes (limits.max_line)")
+            }
+            Code::ServerNotFound => format!("Server '{server}' not found"),
+        }
+    }
+
+    /// Requests whose hold is over.
+    pub(super) fn check_hold(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if self.hold.wake().is_none_or(|at| at > now) {
+            return;
+        }
+        for held in self.hold.expired(now) {
+            for request in &held.requests {
+                self.refuse(request, Code::RestartInProgress, "held-too-long", out);
+            }
+        }
+    }
+}
+
+/// A request in words, without anything that it carries.
+fn describe(request: &Request) -> String {
+    let method = request.method.name().unwrap_or("the request");
+    match &request.name {
+        Some(name) if request.method == Method::ToolsCall => format!("{method} (tool '{name}')"),
+        _ => method.to_owned(),
+    }
+}

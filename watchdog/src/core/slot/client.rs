@@ -1,0 +1,355 @@
+//! What the client says.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::act::refusal_of;
+use super::{Effect, Opening, Slot};
+use crate::config::RetryTools;
+use crate::core::asks::Answer;
+use crate::core::catalog::ListKind;
+use crate::core::hold::Held;
+use crate::core::ledger::Request;
+use crate::core::lifecycle::{Admission, Event, Rejection};
+use crate::core::refusal::Code;
+use crate::core::session::Era;
+use crate::wire::head::{self, Head, Kind, Method, Scan};
+use crate::wire::id::{Id, IdKey};
+use crate::wire::lines::{Oversized, OversizedKind};
+use crate::wire::{Span, compose, splice};
+
+impl Slot {
+    /// One line of the client.
+    pub fn client_line(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
+        match head::scan(&line) {
+            Scan::Message(head) => match head.kind {
+                Kind::Request => self.client_request(now, line, &head, out),
+                Kind::Notification => self.client_notification(line, &head, out),
+                Kind::Result | Kind::Error => self.client_answer(line, &head, out),
+            },
+            Scan::Batch if self.session.batches() => self.client_batch(now, line, out),
+            Scan::Batch => self.protest(None, -32600, "Invalid Request: this protocol version has no batches", out),
+            Scan::NotAMessage(id) => {
+                let id = id.and_then(|span| Id::parse(line.get(span)?));
+                self.protest(id.as_ref(), -32600, "Invalid Request: neither method nor result nor error", out);
+            }
+            Scan::NotJson => self.protest(None, -32700, "Parse error: the line is not a JSON object", out),
+        }
+    }
+
+    /// A line of the client that was longer than the limit, and was thrown away.
+    pub fn client_oversized(&self, line: &Oversized, out: &mut Vec<Effect>) {
+        self.emit_oversized("client", line.len, out);
+        if let (OversizedKind::Request | OversizedKind::Unknown, Some(id)) = (line.kind, &line.id) {
+            self.refuse_id(id, Code::MessageTooLarge, "client", out);
+        }
+    }
+
+    fn client_request(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) {
+        self.session.observe(&line, head);
+        let Some(request) = self.request(now, &line, head) else {
+            return self.protest(None, -32600, "Invalid Request: the id is neither a string nor a number", out);
+        };
+        self.own.avoid(&request.id.key);
+        if self.own.contains(&request.id.key) {
+            // Two requests under one id cannot be told apart: the client's waits until ours is answered.
+            return self.parked.push(line);
+        }
+        match self.admit(now, &request, out) {
+            Admission::Forward => self.forward(now, line, request, out),
+            Admission::Hold if self.serve_stale(&request, out) => {}
+            Admission::Hold => {
+                self.keep(now, Held { line, requests: vec![request], expires: None }, out);
+                self.flush_held(now, out);
+            }
+            Admission::Reject(rejection) => {
+                let (code, reason) = refusal_of(rejection);
+                self.refuse(&request, code, reason, out);
+            }
+        }
+    }
+
+    /// Reads what the tables need to know of a request.
+    fn request(&mut self, now: Instant, line: &Bytes, head: &Head) -> Option<Request> {
+        let id = Id::parse(line.get(head.id.clone()?)?)?;
+        let name = text(line, head.name.clone()).filter(|_| head.method == Method::ToolsCall);
+        let patience = match head.method {
+            // These wait by design; the opening has its own limit.
+            Method::SubscriptionsListen | Method::TasksResult | Method::Initialize => None,
+            Method::Discover if self.session.era() == Era::Probing => None,
+            _ => Some(self.patience(name.as_deref())),
+        };
+        let deadline = match head.method {
+            Method::SubscriptionsListen | Method::Initialize => None,
+            _ => self.config.request_deadline.map(|limit| now + limit),
+        };
+        let repeatable = head::is_read_only(head, line) && !head.continued || self.tool_may_repeat(name.as_deref(), head);
+        let keep = repeatable
+            || matches!(
+                head.method,
+                Method::Initialize | Method::LoggingSetLevel | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe
+            );
+        Some(Request {
+            seq: self.ledger.next_seq(),
+            id,
+            method: head.method,
+            name,
+            uri: text(line, head.uri.clone()),
+            cursor: head.cursor.clone().and_then(|span| line.get(span)).map(Into::into),
+            token: head.meta_progress_token.clone().and_then(|span| key(line, span)),
+            task: head.task,
+            stateless: head.meta_client_capabilities && head.meta_protocol_version.is_some(),
+            since: now,
+            patience,
+            suspect_at: None,
+            busy_since: None,
+            deadline_at: deadline,
+            repeatable: repeatable || is_session_state(head.method),
+            repeated: false,
+            sent: false,
+            line: keep.then(|| Bytes::copy_from_slice(line)),
+        })
+    }
+
+    fn patience(&self, tool: Option<&str>) -> std::time::Duration {
+        tool.and_then(|name| self.config.tool_timeouts.get(name)).copied().unwrap_or(self.config.tool_timeout)
+    }
+
+    /// Whether the user allowed this call to be sent again: by annotation, and not a task or a continued call.
+    fn tool_may_repeat(&self, tool: Option<&str>, head: &Head) -> bool {
+        let (Some(tool), false, false) = (tool, head.task, head.continued) else { return false };
+        match self.config.retry.tools {
+            RetryTools::Never => false,
+            RetryTools::ReadOnly => self.catalog.hints(tool).read_only,
+            RetryTools::Idempotent => {
+                let hints = self.catalog.hints(tool);
+                hints.read_only || hints.idempotent
+            }
+        }
+    }
+
+    /// Whether a request goes to the server, waits, or is refused.
+    fn admit(&mut self, now: Instant, request: &Request, out: &mut Vec<Effect>) -> Admission {
+        match self.opening {
+            Opening::Done => return Admission::Forward,
+            Opening::Transparent => {
+                let handshake = matches!(request.method, Method::Initialize | Method::Discover);
+                if !handshake && !self.life.is_connected() {
+                    // There is no opening whose answer could be awaited: the session is there with the process.
+                    self.connect_on_start = true;
+                    self.connect_if_started(now, out);
+                }
+                return Admission::Forward;
+            }
+            Opening::None | Opening::Replaying | Opening::Repeating => {}
+        }
+        if self.closing.is_some() && self.life.live().is_none() {
+            return Admission::Reject(Rejection::Closing);
+        }
+        self.event(now, Event::Request, out).unwrap_or(Admission::Hold)
+    }
+
+    /// Hands a request to the server.
+    pub(super) fn forward(&mut self, now: Instant, line: Bytes, mut request: Request, out: &mut Vec<Effect>) {
+        if request.method == Method::SubscriptionsListen {
+            self.listens.opened(request.seq, request.id, Bytes::copy_from_slice(&line));
+            return out.push(Effect::Forward { line, tag: 0, urgent: false });
+        }
+        if request.method == Method::Initialize {
+            self.opening_deadline = Some(now + self.config.handshake.timeout);
+        }
+        let tag = request.seq;
+        request.suspect_at = request.patience.map(|patience| now + patience);
+        self.ledger.insert(request);
+        out.push(Effect::Forward { line, tag, urgent: false });
+    }
+
+    /// Answers a list request from the catalog while the server is down.
+    fn serve_stale(&self, request: &Request, out: &mut Vec<Effect>) -> bool {
+        let failed = matches!(self.life.state(), crate::core::lifecycle::State::PermanentlyFailed { .. });
+        let policy = self.config.catalog;
+        if !policy.serve_stale || request.cursor.is_some() || failed && !policy.keep_on_permanent_failure {
+            return false;
+        }
+        let page = ListKind::of(request.method).and_then(|kind| self.catalog.first_page(kind));
+        if let Some(page) = page {
+            self.deliver(compose::result(&request.id, page), out);
+        }
+        page.is_some()
+    }
+
+    fn keep(&mut self, now: Instant, mut held: Held, out: &mut Vec<Effect>) {
+        // The client's opening waits through failed attempts; its limit is that of the first answer.
+        let opening = held.requests.iter().any(|request| request.method == Method::Initialize);
+        held.expires = (!opening || self.life.connected_once()).then(|| now + self.config.restart.hold);
+        if let Err(refused) = self.hold.push(held) {
+            for request in &refused.requests {
+                self.refuse(request, Code::Overloaded, "hold-queue-full", out);
+            }
+        }
+    }
+
+    /// Sends what waits, as far as the session with the live process allows.
+    pub(super) fn flush_held(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        match self.opening {
+            Opening::None | Opening::Replaying => {}
+            Opening::Repeating => {
+                let is_opening = |held: &Held| held.requests.iter().any(|request| request.method == Method::Initialize);
+                if let Some(held) = self.hold.take_first(is_opening) {
+                    self.send_held(now, held, out);
+                }
+            }
+            Opening::Transparent | Opening::Done => {
+                for held in self.hold.take_all() {
+                    self.send_held(now, held, out);
+                }
+            }
+        }
+    }
+
+    fn send_held(&mut self, now: Instant, held: Held, out: &mut Vec<Effect>) {
+        let mut requests = held.requests.into_iter();
+        match (requests.next(), requests.len()) {
+            (Some(request), 0) if head_is_object(&held.line) => self.forward(now, held.line, request, out),
+            (first, _) => self.forward_batch(now, held.line, first.into_iter().chain(requests).collect(), out),
+        }
+    }
+
+    fn forward_batch(&mut self, now: Instant, line: Bytes, requests: Vec<Request>, out: &mut Vec<Effect>) {
+        let tag = requests.first().map_or(0, |request| request.seq);
+        for mut request in requests {
+            request.suspect_at = request.patience.map(|patience| now + patience);
+            self.ledger.insert(request);
+        }
+        out.push(Effect::Forward { line, tag, urgent: false });
+    }
+
+    /// A batch of 2025-03-26 goes as it is; each request in it is owed an answer of its own.
+    fn client_batch(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
+        let Some(elements) = head::elements(&line).filter(|elements| !elements.is_empty()) else {
+            return self.protest(None, -32600, "Invalid Request: the batch is empty or malformed", out);
+        };
+        let mut requests = Vec::new();
+        for span in elements {
+            let element = line.slice(span);
+            match head::scan(&element) {
+                Scan::Message(head) if head.kind == Kind::Request => {
+                    self.session.observe(&element, &head);
+                    requests.extend(self.request(now, &element, &head));
+                }
+                Scan::Message(head) if head.method == Method::Cancelled => {
+                    if let Some(id) = head.request_id.and_then(|span| key(&element, span)) {
+                        self.ledger.remove(&id);
+                    }
+                }
+                Scan::Message(head) if head.kind != Kind::Notification => {
+                    if let Some(id) = head.id.and_then(|span| key(&element, span)) {
+                        self.asks.answered(&id, self.life.live());
+                    }
+                }
+                _ => {}
+            }
+        }
+        let Some(first) = requests.first() else {
+            if self.is_open() {
+                out.push(Effect::Forward { line, tag: 0, urgent: false });
+            }
+            return;
+        };
+        match self.admit(now, &first.clone(), out) {
+            Admission::Forward => self.forward_batch(now, line, requests, out),
+            Admission::Hold => {
+                self.keep(now, Held { line, requests, expires: None }, out);
+                self.flush_held(now, out);
+            }
+            Admission::Reject(rejection) => {
+                let (code, reason) = refusal_of(rejection);
+                for request in &requests {
+                    self.refuse(request, code, reason, out);
+                }
+            }
+        }
+    }
+
+    /// Whether what the client says now goes straight to the live process.
+    const fn is_open(&self) -> bool {
+        matches!(self.opening, Opening::Transparent | Opening::Done)
+    }
+
+    fn client_notification(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) {
+        let pass = match head.method {
+            Method::Initialized => {
+                self.session.initialized(&line);
+                true
+            }
+            Method::Cancelled => return self.client_cancels(line, head, out),
+            Method::Progress => {
+                let token = head.progress_token.clone().and_then(|span| key(&line, span));
+                !token.is_some_and(|token| self.asks.token_is_dead(&token, self.life.live()))
+            }
+            _ => true,
+        };
+        if pass && self.is_open() {
+            out.push(Effect::Forward { line, tag: 0, urgent: false });
+        }
+    }
+
+    /// A cancelled request gets no answer. The server is told if it has the request; a new generation never hears of it.
+    fn client_cancels(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) {
+        let Some(id) = head.request_id.clone().and_then(|span| key(&line, span)) else { return };
+        let in_flight = self.ledger.remove(&id).is_some() || self.listens.closed(&id);
+        if in_flight {
+            return out.push(Effect::Forward { line, tag: 0, urgent: false });
+        }
+        if self.hold.cancel(&id).is_none() {
+            self.overdue.retain(|request| request.id.key != id);
+        }
+    }
+
+    /// The client's answer to a question of a server: only the one that asked may have it.
+    fn client_answer(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) {
+        let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else { return };
+        match self.asks.answered(&id.key, self.life.live()) {
+            Answer::Pass(original) if original == id => out.push(Effect::Forward { line, tag: 0, urgent: false }),
+            Answer::Pass(original) if original.key == id.key => {
+                out.push(Effect::Forward { line, tag: 0, urgent: false });
+            }
+            Answer::Pass(original) => {
+                let line = splice::rewrite_id(&line, head, &original);
+                out.push(Effect::Forward { line, tag: 0, urgent: false });
+            }
+            Answer::Swallow | Answer::Unknown => self.emit_stale("client-answer", out),
+        }
+    }
+
+    /// Lines that waited for an id of ours to become free.
+    pub(super) fn resume_parked(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        for line in std::mem::take(&mut self.parked) {
+            self.client_line(now, line, out);
+        }
+    }
+}
+
+/// Requests that give the session a state; sending them again does no harm.
+const fn is_session_state(method: Method) -> bool {
+    matches!(method, Method::LoggingSetLevel | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe)
+}
+
+fn head_is_object(line: &[u8]) -> bool {
+    line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
+}
+
+/// The value of an id or token at this place.
+pub(super) fn key(line: &[u8], span: Span) -> Option<IdKey> {
+    Some(Id::parse(line.get(span)?)?.key)
+}
+
+/// The text of a JSON string at this place.
+fn text(line: &[u8], span: Option<Span>) -> Option<Box<str>> {
+    let raw = line.get(span?)?;
+    match raw {
+        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => std::str::from_utf8(inner).ok().map(Into::into),
+        _ => serde_json::from_slice::<String>(raw).ok().map(Into::into),
+    }
+}

@@ -1,0 +1,93 @@
+//! The end: the client leaves, a signal comes, or the server has failed for good.
+//!
+//! A client that closes stdin still gets what is in flight, within `shutdown.drain`. No server is started once the end has
+//! begun, except that an attempt which runs already may still answer what waits for it.
+
+use std::time::Instant;
+
+use super::{Closing, Effect, Slot};
+use crate::core::lifecycle::{Event, Loss};
+use crate::exit::Exit;
+
+impl Slot {
+    /// The client closed its end of our stdin, while back-pressure keeps us from reading what it wrote before.
+    pub fn client_hung_up(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if self.closing.is_none() {
+            let drain_until = Some(now + self.config.shutdown.drain);
+            self.closing = Some(Closing { exit: Exit::Done, drain_until, unread: true, client_gone: false });
+            self.emit_client_left(out);
+        }
+    }
+
+    /// The client closed its end of our stdin, and all that it wrote is read.
+    pub fn client_eof(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.client_hung_up(now, out);
+        if let Some(closing) = &mut self.closing {
+            closing.unread = false;
+        }
+        self.check_drain(now, out);
+    }
+
+    /// Nobody reads our stdout any more.
+    pub fn client_gone(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if let Some(closing) = &mut self.closing {
+            closing.client_gone = true;
+            closing.drain_until = None;
+        } else {
+            self.closing = Some(Closing { exit: Exit::Done, drain_until: None, unread: false, client_gone: true });
+            self.emit_client_left(out);
+        }
+        self.event(now, Event::Remove, out);
+    }
+
+    /// A signal asks us to end; a second one, or one in an end that has begun, does not wait for anything.
+    pub fn signal(&mut self, now: Instant, number: i32, out: &mut Vec<Effect>) {
+        match &mut self.closing {
+            None => self.close(now, Exit::Signal(number), None, out),
+            Some(closing) => {
+                let draining = closing.drain_until.take().is_some();
+                self.event(now, Event::Remove, out);
+                // While answers were awaited nothing was asked of the server yet: it gets its ladder first.
+                if !draining {
+                    out.push(Effect::Kill);
+                } else if let Some(closing) = &mut self.closing {
+                    closing.exit = Exit::Signal(number);
+                }
+            }
+        }
+    }
+
+    /// Begins the end with this exit code.
+    pub(super) fn close(&mut self, now: Instant, exit: Exit, drain_until: Option<Instant>, out: &mut Vec<Effect>) {
+        if self.closing.is_none() {
+            self.closing = Some(Closing { exit, drain_until, unread: false, client_gone: false });
+            self.event(now, Event::Remove, out);
+        }
+    }
+
+    /// Whether the end has begun.
+    #[must_use]
+    pub const fn is_closing(&self) -> bool {
+        self.closing.is_some()
+    }
+
+    /// Goes on with the end once nothing is owed, or the time for it is over.
+    pub(super) fn check_drain(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        let Some(closing) = &mut self.closing else { return };
+        let Some(until) = closing.drain_until else { return };
+        let owed = closing.unread || !self.ledger.is_empty() || !self.hold.is_empty() || !self.overdue.is_empty();
+        if owed && self.life.live().is_some() && now < until {
+            return;
+        }
+        closing.drain_until = None;
+        self.event(now, Event::Remove, out);
+    }
+
+    /// The process tree is gone and nothing will be started: whoever still waits is told, and the program ends.
+    pub(super) fn gone(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.fail_in_flight(now, Loss::Shutdown, out);
+        self.hearing = None;
+        let exit = self.closing.map_or(Exit::Done, |closing| closing.exit);
+        out.push(Effect::Exit(exit));
+    }
+}

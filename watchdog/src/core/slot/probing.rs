@@ -1,0 +1,222 @@
+//! Suspicion, probe chains, and the periodic check.
+//!
+//! A slow call never condemns a server by itself: when it is overdue the probe chain is asked, and only its verdict, in
+//! the light of other signs of life, replaces the server.
+
+use std::time::{Duration, Instant};
+
+use probe_api::{Snapshot, Trigger};
+
+use super::{ChainRun, Effect, Opening, ProbeReply, Slot};
+use crate::core::backoff::spread;
+use crate::core::chain::{Chain, Evidence, LinkIndex, Outcome};
+use crate::core::ids::{CallId, Generation};
+use crate::core::lifecycle::Event;
+use crate::core::own::{OwnRequest, Purpose};
+use crate::core::refusal::Code;
+use crate::core::session::Era;
+use crate::wire::compose;
+use crate::wire::head::Method;
+
+/// An answer to a probe that comes so soon after the answer to a call came because of it.
+const RIGHT_BEHIND: Duration = Duration::from_millis(100);
+/// A probe that waited for less than this was not kept waiting by a call.
+const NOTICEABLE: Duration = Duration::from_millis(150);
+
+impl Slot {
+    /// Deadlines and overdue calls.
+    pub(super) fn check_ledger(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        let (expired, overdue) = self.ledger.due(now);
+        for request in expired {
+            let mut params = br#"{"requestId":"#.to_vec();
+            params.extend_from_slice(&request.id.raw());
+            params.extend_from_slice(br#","reason":"its deadline has passed"}"#);
+            let line = compose::notification("notifications/cancelled", Some(&params));
+            out.push(Effect::Forward { line, tag: 0, urgent: true });
+            self.refuse(&request, Code::RequestTimeout, "deadline", out);
+        }
+        if overdue {
+            if let Some(generation) = self.life.live().filter(|_| self.may_probe()) {
+                self.emit_tool_timeout(now, out);
+                self.event(now, Event::ToolTimeout(generation), out);
+            } else {
+                self.ledger.rearm(now, None);
+            }
+        }
+    }
+
+    /// Whether probes may speak: the server is connected and the client's opening has fixed the era.
+    fn may_probe(&self) -> bool {
+        self.life.is_connected() && self.session.is_open() && self.closing.is_none()
+    }
+
+    /// Starts the chain, or has the one that runs answer for this purpose too.
+    pub(super) fn start_chain(&mut self, now: Instant, for_overdue: bool, warn_only: bool, out: &mut Vec<Effect>) {
+        if let Some(chain) = &mut self.chain {
+            chain.for_overdue |= for_overdue;
+            return;
+        }
+        let Some(generation) = self.life.live() else { return };
+        let (trigger, limit) = if for_overdue {
+            (Trigger::ToolTimeout, self.config.probe.total_timeout)
+        } else {
+            (Trigger::Periodic, self.config.health.timeout)
+        };
+        self.chain = Some(ChainRun { since: now, for_overdue, for_health: !for_overdue, warn_only, progress: false, heard: false });
+        self.emit_probe_started(trigger, out);
+        out.push(Effect::StartChain { generation, trigger, limit });
+    }
+
+    pub(super) fn end_chain(&mut self, out: &mut Vec<Effect>) {
+        if self.chain.take().is_some() {
+            out.push(Effect::EndChain);
+        }
+    }
+
+    /// What a probe is told at its beginning.
+    #[must_use]
+    pub fn probe_snapshot(&self, now: Instant, trigger: Trigger, cpu: Option<Duration>) -> Snapshot {
+        let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let mut snapshot = Snapshot::new(self.config.name.clone(), self.life.generation().0, trigger);
+        snapshot.pid = self.started.map(|process| process.pid);
+        snapshot.era = match self.session.era() {
+            Era::Unknown | Era::Probing => None,
+            Era::Handshake => Some(probe_api::Era::Handshake),
+            Era::Stateless => Some(probe_api::Era::Stateless),
+        };
+        snapshot.protocol_version = self.session.version().map(str::to_owned);
+        snapshot.in_flight = self.ledger.len();
+        snapshot.last_byte_ms_ago = self.last_byte.map(|at| millis(now.saturating_duration_since(at)));
+        snapshot.since_start_ms = self.started.map_or(0, |process| millis(now.saturating_duration_since(process.since)));
+        snapshot.cpu_ms = cpu.map(millis);
+        snapshot
+    }
+
+    /// A probe sends a request to the server.
+    pub fn probe_call(&mut self, now: Instant, generation: Generation, call: CallId, method: &str, params: Option<&[u8]>, out: &mut Vec<Effect>) {
+        if self.life.live() != Some(generation) {
+            return out.push(Effect::ProbeReply(call, ProbeReply::Gone));
+        }
+        // Before `initialize` is answered only `ping` may be sent.
+        let too_early = self.session.awaits_handshake() && Method::from_name(method.as_bytes()) != Method::Ping;
+        if self.opening != Opening::Done || !self.session.is_open() || too_early {
+            return out.push(Effect::ProbeReply(call, ProbeReply::Invalid));
+        }
+        self.send_own(now, method, params, Purpose::Probe(call), out);
+    }
+
+    /// A chain has ended. `cpu_used` is the processor time of the process tree meanwhile.
+    pub fn chain_done(&mut self, now: Instant, generation: Generation, chain: &Chain, cpu_used: Duration, out: &mut Vec<Effect>) {
+        let Some(run) = self.chain.take_if(|_| self.life.live() == Some(generation)) else {
+            return self.emit_stale("probe", out);
+        };
+        self.latches.learn(chain);
+        let in_line = self.serial || !run.for_overdue && self.ledger.may_be_in_line();
+        let evidence = Evidence {
+            bytes_seen: run.heard,
+            progress: run.progress,
+            cpu_used,
+            window: now.saturating_duration_since(run.since),
+            serial_call_in_flight: in_line && !self.ledger.is_empty(),
+        };
+        let mut outcome = chain.finish(&evidence);
+        let excused_too_long = self.ledger.busy_too_long(now, self.config.probe.busy_max);
+        if let Outcome::Busy(reason) = &outcome {
+            if excused_too_long && run.for_overdue && !chain.any_reply() && !self.serial {
+                outcome = Outcome::Dead(format!("busy for longer than probe.busy_max: {reason}"));
+            }
+        }
+        self.emit_probe_outcome(&outcome, now.saturating_duration_since(run.since), out);
+        self.judge(now, generation, run, outcome, out);
+        if !self.parked.is_empty() {
+            self.resume_parked(now, out);
+        }
+    }
+
+    /// The chain broke down: nothing is known.
+    pub fn chain_broken(&mut self, now: Instant, generation: Generation, out: &mut Vec<Effect>) {
+        let run = self.chain.take_if(|_| self.life.live() == Some(generation));
+        if let Some(run) = run {
+            self.judge(now, generation, run, Outcome::Undecided("the chain broke down".to_owned()), out);
+        }
+    }
+
+    /// A call of this link was answered after its probe had given up.
+    pub fn probe_heard_late(&mut self, link: LinkIndex) {
+        self.latches.heard_late(link);
+    }
+
+    fn judge(&mut self, now: Instant, generation: Generation, run: ChainRun, outcome: Outcome, out: &mut Vec<Effect>) {
+        match outcome {
+            Outcome::Alive => {
+                if run.for_overdue {
+                    self.event(now, Event::ProbePassed(generation), out);
+                }
+                if run.for_health {
+                    self.event(now, Event::Health(generation, true), out);
+                }
+            }
+            Outcome::Busy(_) => {
+                self.ledger.rearm(now, Some(self.config.probe.busy_grace));
+                if run.for_overdue {
+                    self.event(now, Event::ProbePassed(generation), out);
+                }
+            }
+            // Nothing is known: the calls get their time again, and nothing is counted.
+            Outcome::Undecided(_) => {
+                if run.for_overdue {
+                    self.event(now, Event::ProbePassed(generation), out);
+                }
+            }
+            Outcome::Dead(reason) => {
+                self.failure.error = Some(if run.for_overdue { reason } else { format!("Health check timeout: {reason}") });
+                self.failure.ending = None;
+                self.lost_at = Some(now);
+                if run.for_overdue {
+                    self.event(now, Event::ProbeFailed(generation), out);
+                } else if !run.warn_only {
+                    self.event(now, Event::Health(generation, false), out);
+                }
+            }
+        }
+        if self.life.is_connected() && self.health_at.is_none() {
+            self.schedule_health(now);
+        }
+    }
+
+    /// Learns from the answer to a request of ours whether the server answers in order.
+    pub(super) fn learn_order(&mut self, now: Instant, own: &OwnRequest) {
+        let waited = now.saturating_duration_since(own.since);
+        let behind_an_answer = self
+            .last_client_answer
+            .is_some_and(|at| at > own.since && now.saturating_duration_since(at) <= RIGHT_BEHIND);
+        if own.behind > 0 && behind_an_answer && waited >= NOTICEABLE {
+            self.serial = true;
+        }
+    }
+
+    /// Sets the time of the next periodic check.
+    pub(super) fn schedule_health(&mut self, now: Instant) {
+        let health = self.config.health;
+        self.health_at = health.interval.map(|interval| now + spread(interval, health.jitter, self.random.f64()));
+    }
+
+    pub(super) fn check_health(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if self.health_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.schedule_health(now);
+        // A server that answers in order cannot be asked during a call, and the call has a timer of its own.
+        let in_line = self.serial && !self.ledger.is_empty();
+        if self.may_probe() && self.chain.is_none() && !in_line {
+            self.start_chain(now, false, false, out);
+        }
+    }
+
+    /// Looks once, after the machine slept.
+    pub(super) fn check_now(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if self.may_probe() && self.chain.is_none() && self.config.health.interval.is_some() {
+            self.start_chain(now, false, true, out);
+        }
+    }
+}

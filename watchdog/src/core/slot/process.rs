@@ -1,0 +1,104 @@
+//! News of processes.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::{Effect, Opening, Slot};
+use crate::core::ids::{Ending, Generation};
+use crate::core::ledger::Request;
+use crate::core::lifecycle::Event;
+use crate::core::refusal::Code;
+use crate::core::session::Era;
+use crate::exit::Exit;
+use crate::wire::head::Method;
+
+/// How a process was lost.
+#[derive(Debug, Clone, Default)]
+pub struct Lost {
+    /// How it ended; `None` if it closed its stdout and lives, or nothing is known.
+    pub ending: Option<Ending>,
+    /// Whether writing to it or reading from it failed in another way than by its end.
+    pub transport_error: Option<String>,
+    /// The last lines of its stderr.
+    pub tail: Vec<String>,
+    /// Lines that it was never given, by the tag they were forwarded with.
+    pub unsent: HashMap<u64, Bytes>,
+}
+
+impl Slot {
+    /// A process ended, or closed its stdout, or cannot be talked to.
+    pub fn lost(&mut self, now: Instant, generation: Generation, lost: Lost, out: &mut Vec<Effect>) {
+        let live = self.life.live() == Some(generation);
+        if !live && self.hearing != Some(generation) {
+            return self.emit_stale("exit", out);
+        }
+        self.failure = failure_of(&lost);
+        self.unsent = lost.unsent;
+        self.lost_at = Some(now);
+        self.emit_exited(now, generation, lost.ending, out);
+        if !live {
+            // It ends because the end has begun; whoever still waits is told when the tree is gone.
+            return;
+        }
+        if self.closing.is_some() {
+            let reason = crate::core::lifecycle::Reason::TransportExit;
+            self.fail_in_flight(now, crate::core::lifecycle::Loss::Disconnected(reason), out);
+            self.event(now, Event::Remove, out);
+            return;
+        }
+        let died_of_the_question = self.died_of_the_question();
+        let event = if lost.transport_error.is_some() { Event::TransportError(generation) } else { Event::Lost(generation) };
+        self.event(now, event, out);
+        if died_of_the_question {
+            // It does not count as a failed start: the client goes on in the other era, with a new process.
+            let _ = self.retry(now, out);
+        }
+    }
+
+    /// Servers of the handshake era may end on a `server/discover` (wire.md).
+    fn died_of_the_question(&self) -> bool {
+        let asked = |request: &Request| request.method == Method::Discover;
+        self.session.era() == Era::Probing && self.opening == Opening::Transparent && self.ledger.iter().any(asked)
+    }
+
+    /// The program could not be executed. At the first start that ends the watchdog, loudly.
+    pub fn cannot_start(&mut self, now: Instant, generation: Generation, why: String, exit: Exit, out: &mut Vec<Effect>) {
+        if self.life.live() != Some(generation) {
+            return self.emit_stale("start", out);
+        }
+        self.failure = super::Failure { error: Some(why), ending: None, tail: Vec::new() };
+        self.lost_at = Some(now);
+        self.emit_cannot_start(out);
+        if self.life.connected_once() || generation.0 > 1 {
+            self.event(now, Event::AttemptFailed(generation), out);
+            return;
+        }
+        let waiting = self.hold.take_all().into_iter().flat_map(|held| held.requests);
+        let waiting: Vec<_> = self.ledger.drain().into_iter().chain(waiting).collect();
+        for mut request in waiting {
+            request.sent = false;
+            self.refuse(&request, Code::PermanentlyFailed, "cannot-start", out);
+        }
+        self.close(now, exit, None, out);
+    }
+
+    /// A process tree is gone; the survivors are processes that could not be ended.
+    pub fn torn_down(&mut self, now: Instant, generation: Generation, survivors: &[u32], out: &mut Vec<Effect>) {
+        if !survivors.is_empty() {
+            self.emit_close_failed(survivors, out);
+        }
+        self.event(now, Event::TornDown(generation, survivors.is_empty()), out);
+    }
+}
+
+/// What to tell of a loss.
+fn failure_of(lost: &Lost) -> super::Failure {
+    let error = match (&lost.transport_error, lost.ending) {
+        (Some(error), _) => error.clone(),
+        (None, Some(ending)) => ending.to_string(),
+        (None, None) => "it closed its stdout".to_owned(),
+    };
+    super::Failure { error: Some(error), ending: lost.ending, tail: lost.tail.clone() }
+}

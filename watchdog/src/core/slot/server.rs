@@ -1,0 +1,332 @@
+//! What the server says.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::client::key;
+use super::{Effect, ProbeReply, Slot};
+use crate::config::StrayStdout;
+use crate::core::catalog::{ListKind, Refreshed};
+use crate::core::ids::Generation;
+use crate::core::ledger::Request;
+use crate::core::lifecycle::Event;
+use crate::core::listens::{Acknowledgement, End};
+use crate::core::own::{OwnRequest, Purpose};
+use crate::core::refusal::Code;
+use crate::wire::head::{self, Head, Kind, Method, Scan};
+use crate::wire::id::Id;
+use crate::wire::lines::{Oversized, OversizedKind};
+use crate::wire::{compose, splice};
+
+impl Slot {
+    /// One line of a server process.
+    pub fn server_line(&mut self, now: Instant, generation: Generation, line: Bytes, out: &mut Vec<Effect>) {
+        if self.hearing != Some(generation) {
+            return self.emit_stale("server-line", out);
+        }
+        match head::scan(&line) {
+            Scan::Message(head) => {
+                if let Some(line) = self.server_message(now, line, &head, out) {
+                    self.deliver(line, out);
+                }
+            }
+            Scan::Batch if self.session.batches() => self.server_batch(now, &line, out),
+            Scan::Batch | Scan::NotAMessage(_) | Scan::NotJson => {
+                if self.config.limits.stray_stdout == StrayStdout::Log {
+                    self.emit_stray(&line, out);
+                }
+            }
+        }
+    }
+
+    /// The process wrote something, a whole line or not.
+    pub fn heard(&mut self, now: Instant, generation: Generation) {
+        if self.hearing == Some(generation) {
+            self.last_byte = Some(now);
+            if let Some(chain) = &mut self.chain {
+                chain.heard = true;
+            }
+        }
+    }
+
+    /// A line of the server that was longer than the limit, and was thrown away.
+    pub fn server_oversized(&mut self, now: Instant, generation: Generation, line: &Oversized, out: &mut Vec<Effect>) {
+        if self.hearing != Some(generation) {
+            return;
+        }
+        self.emit_oversized("server", line.len, out);
+        let Some(id) = &line.id else { return };
+        match line.kind {
+            OversizedKind::Request => {
+                let message = "the message is longer than the limit of the watchdog in front of this server";
+                let line = compose::error(Some(id), Code::MessageTooLarge.number(), message, &serde_json::Value::Null);
+                out.push(Effect::Forward { line, tag: 0, urgent: false });
+            }
+            OversizedKind::Notification => {}
+            OversizedKind::Response | OversizedKind::Unknown => {
+                if let Some(own) = self.own.answered(&id.key) {
+                    self.own_answer(now, own, false, b"{}", out);
+                } else if let Some(request) = self.ledger.answered(&id.key) {
+                    self.first_answer(now, out);
+                    self.refuse(&request, Code::MessageTooLarge, "server", out);
+                    self.check_drain(now, out);
+                }
+            }
+        }
+    }
+
+    /// What of a message goes on to the client, if anything.
+    fn server_message(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+        match head.kind {
+            Kind::Result | Kind::Error => self.server_answer(now, line, head, out),
+            Kind::Request => Some(self.server_asks(line, head)),
+            Kind::Notification => self.server_notification(now, line, head, out),
+        }
+    }
+
+    fn server_answer(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+        let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else {
+            // The server could not read a request, and says so without its id: the client may want to know.
+            return (head.kind == Kind::Error).then_some(line);
+        };
+        let body = head.body.clone().and_then(|span| line.get(span)).unwrap_or(b"null");
+        let ok = head.kind == Kind::Result;
+        if let Some(request) = self.ledger.answered(&id.key) {
+            self.last_client_answer = Some(now);
+            self.learn(now, &request, ok, body, out);
+            self.deliver(line, out);
+            self.after_answer(now, &request, ok, out);
+            return None;
+        }
+        if let Some(own) = self.own.answered(&id.key) {
+            self.own_answer(now, own, ok, body, out);
+            return None;
+        }
+        match self.listens.answered(&id.key, !ok) {
+            Some(End::Deliver) => Some(line),
+            Some(End::Withdraw(id)) => Some(withdrawal(&id)),
+            None => {
+                self.emit_stale("server-answer", out);
+                None
+            }
+        }
+    }
+
+    /// What an answer teaches about the session and the lists.
+    fn learn(&mut self, _now: Instant, request: &Request, ok: bool, body: &[u8], _out: &mut Vec<Effect>) {
+        match (request.method, ok) {
+            (Method::Initialize, true) => self.session.told(body),
+            (Method::Initialize, false) => self.session.refused(),
+            (Method::LoggingSetLevel, true) => {
+                if let Some(line) = request.line.clone() {
+                    self.session.set_level(line);
+                }
+            }
+            (Method::ResourcesSubscribe, true) => {
+                if let (Some(uri), Some(line)) = (&request.uri, request.line.clone()) {
+                    self.session.subscribed(uri, line);
+                }
+            }
+            (Method::ResourcesUnsubscribe, true) => {
+                if let Some(uri) = &request.uri {
+                    self.session.unsubscribed(uri);
+                }
+            }
+            (method, true) => {
+                if let Some(kind) = ListKind::of(method) {
+                    self.catalog.learn(kind, request.cursor.as_deref(), body);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn after_answer(&mut self, now: Instant, request: &Request, ok: bool, out: &mut Vec<Effect>) {
+        if request.method == Method::Initialize {
+            self.opening_deadline = None;
+        }
+        self.first_answer(now, out);
+        if ok {
+            self.well(now, out);
+        }
+        if self.closing.is_some() {
+            self.check_drain(now, out);
+        }
+    }
+
+    fn own_answer(&mut self, now: Instant, own: OwnRequest, ok: bool, body: &[u8], out: &mut Vec<Effect>) {
+        self.learn_order(now, &own);
+        self.ledger.own_answered(own.seq);
+        match own.purpose {
+            Purpose::Handshake => self.handshake_answered(now, ok, body, out),
+            Purpose::Readiness => self.ready(now, out),
+            Purpose::Replay(what) => {
+                if !ok {
+                    self.emit_replay_refused(&what, out);
+                }
+            }
+            Purpose::Refresh(kind) => self.list_refreshed(now, kind, ok, body, out),
+            Purpose::Probe(call) => {
+                let body = Bytes::copy_from_slice(body);
+                out.push(Effect::ProbeReply(call, if ok { ProbeReply::Result(body) } else { ProbeReply::Error(body) }));
+            }
+        }
+        if !self.parked.is_empty() {
+            self.resume_parked(now, out);
+        }
+    }
+
+    fn list_refreshed(&mut self, now: Instant, kind: ListKind, ok: bool, body: &[u8], out: &mut Vec<Effect>) {
+        if !ok {
+            return;
+        }
+        match self.catalog.refreshed(kind, body) {
+            Refreshed::More(cursor) => self.request_list(now, kind, Some(&cursor), out),
+            Refreshed::Done(true) => self.announce(kind, out),
+            Refreshed::Done(false) | Refreshed::Unreadable => {}
+        }
+    }
+
+    /// Tells the client that a list differs from the one it has seen, where it was told that this may happen.
+    fn announce(&self, kind: ListKind, out: &mut Vec<Effect>) {
+        let method = kind.notification();
+        let (before, wanted) = (out.len(), self.config.catalog.announce);
+        if wanted && self.session.knows().is_some_and(|told| told.list_changed(kind.capability())) {
+            self.deliver(compose::notification(method, None), out);
+        }
+        for id in self.listens.hearing(method).filter(|_| wanted) {
+            let mut params = br#"{"_meta":{"io.modelcontextprotocol/subscriptionId":"#.to_vec();
+            params.extend_from_slice(&id.raw());
+            params.extend_from_slice(b"}}");
+            self.deliver(compose::notification(method, Some(&params)), out);
+        }
+        self.emit_catalog_changed(kind, out.len() > before, out);
+    }
+
+    /// A question of the server. Under an id that the client has still to answer it goes out under another one.
+    fn server_asks(&mut self, line: Bytes, head: &Head) -> Bytes {
+        let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else { return line };
+        let token = head.meta_progress_token.clone().and_then(|span| key(&line, span));
+        let Some(generation) = self.hearing else { return line };
+        match self.asks.asked(generation, &id, token) {
+            Some(replacement) => splice::rewrite_id(&line, head, &replacement),
+            None => line,
+        }
+    }
+
+    fn server_notification(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+        match head.method {
+            Method::Progress => {
+                let token = head.progress_token.clone().and_then(|span| key(&line, span));
+                if !token.is_some_and(|token| self.ledger.progress(&token, now)) {
+                    self.emit_stale("progress", out);
+                    return None;
+                }
+                if let Some(chain) = &mut self.chain {
+                    chain.progress = true;
+                }
+                Some(line)
+            }
+            Method::Cancelled => self.server_cancels(line, head),
+            Method::SubscriptionsAcknowledged => {
+                let id = head.meta_subscription_id.clone().and_then(|span| key(&line, span));
+                let filter = || notifications_of(head.params.clone().and_then(|span| line.get(span)));
+                match id.and_then(|id| self.listens.acknowledged(&id, filter())) {
+                    Some(Acknowledgement::Swallow) => None,
+                    Some(Acknowledgement::Deliver) | None => Some(line),
+                }
+            }
+            Method::TasksStatus => Some(line),
+            _ => match head.meta_subscription_id.clone().and_then(|span| key(&line, span)) {
+                // A notification for a stream that is closed would be a protocol violation.
+                Some(id) if !self.listens.contains(&id) => None,
+                _ => Some(line),
+            },
+        }
+    }
+
+    /// The server withdraws a question, or ends a listen stream. Nothing else is its to cancel.
+    fn server_cancels(&mut self, line: Bytes, head: &Head) -> Option<Bytes> {
+        let span = head.request_id.clone()?;
+        let id = Id::parse(line.get(span.clone())?)?;
+        let generation = self.hearing?;
+        if let Some(known) = self.asks.withdrawn(generation, &id.key) {
+            return Some(if known.key == id.key { line } else { splice::replace(&line, span, &known.raw()) });
+        }
+        self.listens.closed(&id.key).then_some(line)
+    }
+
+    /// A batch goes on as it is, or without the elements that the client must not see.
+    fn server_batch(&mut self, now: Instant, line: &Bytes, out: &mut Vec<Effect>) {
+        let Some(elements) = head::elements(line) else { return self.emit_stray(line, out) };
+        let heads: Option<Vec<_>> = elements
+            .into_iter()
+            .map(|span| match head::scan(line.get(span.clone())?) {
+                Scan::Message(head) => Some((line.slice(span), head)),
+                _ => None,
+            })
+            .collect();
+        let Some(heads) = heads.filter(|heads| !heads.is_empty()) else { return self.emit_stray(line, out) };
+        let (mut kept, mut changed, mut answered) = (Vec::new(), false, Vec::new());
+        for (element, head) in heads {
+            let ok = head.kind == Kind::Result;
+            let request = match head.kind {
+                Kind::Result | Kind::Error => {
+                    head.id.clone().and_then(|span| key(&element, span)).and_then(|id| self.ledger.answered(&id))
+                }
+                _ => None,
+            };
+            if let Some(request) = request {
+                let body = head.body.clone().and_then(|span| element.get(span)).unwrap_or(b"null");
+                self.learn(now, &request, ok, body, out);
+                answered.push((request, ok));
+                kept.push(element);
+                continue;
+            }
+            match self.server_message(now, element.clone(), &head, out) {
+                Some(passed) => {
+                    changed |= passed != element;
+                    kept.push(passed);
+                }
+                None => changed = true,
+            }
+        }
+        match (kept.is_empty(), changed) {
+            (true, _) => {}
+            (false, false) => self.deliver(line.clone(), out),
+            (false, true) => self.deliver(splice::join_batch(kept.iter().map(|element| &element[..])), out),
+        }
+        for (request, ok) in answered {
+            self.last_client_answer = Some(now);
+            self.after_answer(now, &request, ok, out);
+        }
+    }
+
+    /// A good answer: whatever was wrong with its health is over.
+    fn well(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if let crate::core::lifecycle::State::Connected(runtime) = self.life.state() {
+            if runtime.failures > 0 && !runtime.probing {
+                if let Some(generation) = self.life.live() {
+                    self.event(now, Event::Health(generation, true), out);
+                }
+            }
+        }
+    }
+}
+
+/// Ends a listen stream at the client.
+fn withdrawal(id: &Id) -> Bytes {
+    let mut params = br#"{"requestId":"#.to_vec();
+    params.extend_from_slice(&id.raw());
+    params.extend_from_slice(br#","reason":"the new server process refused the subscription"}"#);
+    compose::notification("notifications/cancelled", Some(&params))
+}
+
+/// The filter in an acknowledgement.
+fn notifications_of(params: Option<&[u8]>) -> serde_json::Value {
+    params
+        .and_then(|raw| serde_json::from_slice::<serde_json::Value>(raw).ok())
+        .and_then(|mut params| params.get_mut("notifications").map(serde_json::Value::take))
+        .unwrap_or_default()
+}

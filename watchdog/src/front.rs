@@ -1,0 +1,3 @@
+//! Front ends: where clients are.
+
+pub mod stdio;

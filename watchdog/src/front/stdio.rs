@@ -1,0 +1,122 @@
+//! The client on our own stdin and stdout.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use crate::stream::outbox::Outbox;
+use crate::stream::{Sink, Source};
+use crate::wire::lines::{Line, Lines};
+
+/// Room for one read, in bytes.
+const READ: usize = 64 * 1024;
+
+/// What a client does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// It said something: take [`StdioFront::next_line`] until there is none.
+    Read,
+    /// It closed its end of our stdin, but what it wrote before is not read yet. At most once.
+    HungUp,
+    /// It closed its end of our stdin, and all that it wrote is read. Once.
+    Eof,
+    /// It does not read our stdout any more. Once.
+    Gone,
+}
+
+/// The client.
+#[derive(Debug)]
+pub struct StdioFront {
+    source: Option<Source>,
+    sink: Option<Sink>,
+    lines: Lines,
+    outbox: Outbox,
+    hung_up: bool,
+    gone: bool,
+}
+
+impl StdioFront {
+    /// A client on these streams.
+    #[must_use]
+    pub fn new(source: Source, sink: Sink, max_line: usize) -> Self {
+        Self { source: Some(source), sink: Some(sink), lines: Lines::new(max_line), outbox: Outbox::default(), hung_up: false, gone: false }
+    }
+
+    /// What the client does next. With `wanted` unset nothing is read, but its end is noticed.
+    pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<Input> {
+        if let Some(sink) = &mut self.sink {
+            if self.outbox.backlog() == 0 && sink.poll_hangup(cx).is_ready() {
+                self.lose();
+            }
+        }
+        if std::mem::take(&mut self.gone) {
+            return Poll::Ready(Input::Gone);
+        }
+        let Some(source) = &mut self.source else { return Poll::Pending };
+        let end = if wanted {
+            match source.poll_read(cx, self.lines.spare(READ)) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(n)) if n > 0 => return Poll::Ready(Input::Read),
+                Poll::Ready(end) => end.err(),
+            }
+        } else {
+            if self.hung_up || source.poll_hangup(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.hung_up = true;
+            return Poll::Ready(Input::HungUp);
+        };
+        if let Some(error) = end {
+            tracing::warn!(%error, "reading from the client failed");
+        }
+        self.source = None;
+        let torn = self.lines.finish();
+        if torn > 0 {
+            tracing::warn!(bytes = torn, "a torn last line of the client was dropped");
+        }
+        Poll::Ready(Input::Eof)
+    }
+
+    fn lose(&mut self) {
+        self.sink = None;
+        self.source = None;
+        self.gone = true;
+        self.outbox = Outbox::default();
+    }
+
+    /// The next line that was read.
+    pub fn next_line(&mut self) -> Option<Line> {
+        self.lines.next()
+    }
+
+    /// Queues a line.
+    pub fn send(&mut self, line: Bytes) {
+        if self.sink.is_some() {
+            self.outbox.push(line, 0, false);
+        }
+    }
+
+    /// Writes what is queued, as far as the client takes it. Ready when nothing is left.
+    pub fn flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(sink) = &mut self.sink else { return Poll::Ready(()) };
+        let written = match self.outbox.poll_write(cx, sink) {
+            Poll::Ready(Ok(())) => sink.poll_flush(cx),
+            other => other,
+        };
+        match written {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) => Poll::Ready(()),
+            Poll::Ready(Err(_)) => {
+                self.lose();
+                cx.waker().wake_by_ref();
+                Poll::Ready(())
+            }
+        }
+    }
+
+    /// Bytes that are queued.
+    #[must_use]
+    pub const fn backlog(&self) -> usize {
+        self.outbox.backlog()
+    }
+}

@@ -1,0 +1,127 @@
+//! Probe chains as tasks beside the driver, and their calls to the server.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use probe_api::{CallError, Reply, Snapshot};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::config;
+use crate::core::chain::{ChainPolicy, Latches, LinkIndex};
+use crate::core::ids::{CallId, Generation};
+use crate::core::slot::ProbeReply;
+use crate::probe::{self, CallRequest, LoadedLink, Registry, Report};
+
+/// Calls of probes that wait for the driver; a probe makes one at a time.
+const CALLS: usize = 16;
+
+/// A chain's end, or a request that a probe wants sent.
+pub(super) enum ChainNews {
+    /// It has ended.
+    Done { generation: Generation, report: Report, cpu_before: Option<Duration> },
+    /// It broke down.
+    Broken(Generation),
+    /// A probe calls.
+    Call { generation: Generation, call: CallId, method: String, params: Option<Vec<u8>> },
+}
+
+/// The chain that runs, if one does.
+pub(super) struct Chains {
+    registry: Registry,
+    config: config::Probe,
+    /// Probes may remember things between checks, so they are kept.
+    links: Option<Vec<LoadedLink>>,
+    running: Option<Running>,
+    calls: HashMap<CallId, (LinkIndex, oneshot::Sender<Result<Reply, CallError>>)>,
+    next_call: u64,
+}
+
+struct Running {
+    generation: Generation,
+    cpu_before: Option<Duration>,
+    requests: mpsc::Receiver<CallRequest>,
+    task: JoinHandle<(Vec<LoadedLink>, Report)>,
+}
+
+impl Chains {
+    pub(super) fn new(registry: Registry, config: config::Probe) -> Self {
+        Self { registry, config, links: None, running: None, calls: HashMap::new(), next_call: 0 }
+    }
+
+    /// Runs the chain against this generation.
+    pub(super) fn start(&mut self, generation: Generation, snapshot: Snapshot, limit: Duration, latches: &Latches) {
+        self.end();
+        let links = self.links.take().map_or_else(|| self.registry.load(&self.config), Ok);
+        let mut links = match links {
+            Ok(links) => links,
+            // The links were made once when the configuration was checked.
+            Err(error) => return tracing::error!(target: "mcp", %error, "a probe cannot be made"),
+        };
+        let policy = ChainPolicy { mode: self.config.mode, confirmations: self.config.confirmations };
+        let chain = probe::chain(&links, policy, latches);
+        let (sender, requests) = mpsc::channel(CALLS);
+        let cpu_before = snapshot.cpu_ms.map(Duration::from_millis);
+        let task = tokio::spawn(async move {
+            let report = probe::run(&mut links, chain, &snapshot, &sender, limit).await;
+            (links, report)
+        });
+        self.running = Some(Running { generation, cpu_before, requests, task });
+    }
+
+    /// Drops the chain that runs.
+    pub(super) fn end(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.task.abort();
+        }
+    }
+
+    /// Gives a probe the answer to its call. `Some` if it does not wait for it any more: the link whose call it was.
+    pub(super) fn reply(&mut self, call: CallId, reply: ProbeReply) -> Option<LinkIndex> {
+        let (link, sender) = self.calls.remove(&call)?;
+        let answered = matches!(reply, ProbeReply::Result(_) | ProbeReply::Error(_));
+        let reply = match reply {
+            ProbeReply::Result(body) => Ok(Reply::Result(value(&body))),
+            ProbeReply::Error(body) => Ok(Reply::Error(value(&body))),
+            ProbeReply::Gone => Err(CallError::Gone),
+            ProbeReply::Invalid => Err(CallError::Invalid),
+        };
+        (sender.send(reply).is_err() && answered).then_some(link)
+    }
+
+    /// What the chain wants or has found.
+    pub(super) fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<ChainNews> {
+        let Some(running) = &mut self.running else { return Poll::Pending };
+        let generation = running.generation;
+        if let Poll::Ready(Some(request)) = running.requests.poll_recv(cx) {
+            self.next_call += 1;
+            let call = CallId(self.next_call);
+            let params = (!request.params.is_null()).then(|| request.params.to_string().into_bytes());
+            self.calls.insert(call, (request.link, request.reply));
+            return Poll::Ready(ChainNews::Call { generation, call, method: request.method, params });
+        }
+        let Poll::Ready(ended) = Pin::new(&mut running.task).poll(cx) else { return Poll::Pending };
+        let cpu_before = running.cpu_before;
+        self.running = None;
+        Poll::Ready(match ended {
+            Ok((links, report)) => {
+                self.links = Some(links);
+                ChainNews::Done { generation, report, cpu_before }
+            }
+            Err(error) => {
+                tracing::error!(target: "mcp", %error, "a probe chain broke down");
+                ChainNews::Broken(generation)
+            }
+        })
+    }
+}
+
+/// A probe sees values; what is not JSON was refused by the scan.
+fn value(body: &Bytes) -> Value {
+    serde_json::from_slice(body).unwrap_or(Value::Null)
+}

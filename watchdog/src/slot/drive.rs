@@ -1,0 +1,169 @@
+//! One turn of the driver: look at everything, until nothing is new.
+
+use std::io;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::chain::ChainNews;
+use super::{Driver, FULL};
+use crate::back::runtime::News;
+use crate::exit::Exit;
+use crate::front::stdio::Input;
+use crate::wire::lines::Line;
+
+/// Signals that end the program.
+pub(super) struct Signals([(i32, Signal); 4]);
+
+impl Signals {
+    pub(super) fn new() -> io::Result<Self> {
+        let watch = |kind: SignalKind| Ok::<_, io::Error>((kind.as_raw_value(), signal(kind)?));
+        Ok(Self([
+            watch(SignalKind::terminate())?,
+            watch(SignalKind::interrupt())?,
+            watch(SignalKind::hangup())?,
+            watch(SignalKind::quit())?,
+        ]))
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<i32> {
+        for (number, signal) in &mut self.0 {
+            if signal.poll_recv(cx).is_ready() {
+                return Poll::Ready(*number);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Driver {
+    /// Ready when the program ends.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
+        loop {
+            let now = self.clock.now();
+            let busy = self.turn(cx, now);
+            self.flush(cx);
+            if let Some(exit) = self.exit {
+                return Poll::Ready(exit);
+            }
+            if !busy {
+                self.clock.arm(cx, now, self.core.next_wake());
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Looks once at everything. Whether something was new.
+    fn turn(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let time = self.look_at_time(now);
+        let signals = self.look_at_signals(cx, now);
+        let server = self.look_at_server(cx, now);
+        let client = self.look_at_client(cx, now);
+        let chain = self.look_at_chain(cx, now);
+        time | signals | server | client | chain
+    }
+
+    fn look_at_time(&mut self, now: Instant) -> bool {
+        let Some(gap) = self.clock.rung(now) else { return false };
+        if let Some(gap) = gap {
+            tracing::debug!(late = ?gap.late, suspended = ?gap.suspended, "time went by that does not count");
+            self.core.wake(now, gap.late, &mut self.effects);
+        }
+        self.core.tick(now, &mut self.effects);
+        self.carry_out(now);
+        // The timer is armed again at the end of the turn; until then it counts as rung.
+        false
+    }
+
+    fn look_at_signals(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let Poll::Ready(number) = self.signals.poll(cx) else { return false };
+        self.core.signal(now, number, &mut self.effects);
+        self.carry_out(now);
+        true
+    }
+
+    /// The server is held back while the client does not take what it said.
+    fn look_at_server(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let wanted = self.front.backlog() < FULL;
+        let Some((generation, runtime)) = &mut self.runtime else { return false };
+        let generation = *generation;
+        let Poll::Ready(news) = runtime.poll_news(cx, wanted) else { return false };
+        match news {
+            News::Started { pid } => self.core.started(now, generation, pid, &mut self.effects),
+            News::CannotStart { why, exit } => self.core.cannot_start(now, generation, why, exit, &mut self.effects),
+            News::Read => {
+                self.core.heard(now, generation);
+                self.take_server_lines(now);
+            }
+            News::Lost(lost) => self.core.lost(now, generation, lost, &mut self.effects),
+            News::Gone { survivors } => {
+                self.runtime = None;
+                self.core.torn_down(now, generation, &survivors, &mut self.effects);
+            }
+        }
+        self.carry_out(now);
+        true
+    }
+
+    fn take_server_lines(&mut self, now: Instant) {
+        while let Some((generation, runtime)) = &mut self.runtime {
+            let generation = *generation;
+            let Some(line) = runtime.next_line() else { return };
+            match line {
+                Line::Whole(line) => self.core.server_line(now, generation, line, &mut self.effects),
+                Line::TooLong(line) => self.core.server_oversized(now, generation, &line, &mut self.effects),
+            }
+            self.carry_out(now);
+        }
+    }
+
+    /// The client is held back while the server does not take what it said.
+    fn look_at_client(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let wanted = self.runtime.as_ref().is_none_or(|(_, runtime)| runtime.backlog() < FULL) && self.front.backlog() < FULL;
+        let Poll::Ready(input) = self.front.poll_input(cx, wanted) else { return false };
+        match input {
+            Input::Read => {
+                while let Some(line) = self.front.next_line() {
+                    match line {
+                        Line::Whole(line) => self.core.client_line(now, line, &mut self.effects),
+                        Line::TooLong(line) => self.core.client_oversized(&line, &mut self.effects),
+                    }
+                    self.carry_out(now);
+                }
+            }
+            Input::HungUp => self.core.client_hung_up(now, &mut self.effects),
+            Input::Eof => self.core.client_eof(now, &mut self.effects),
+            Input::Gone => self.core.client_gone(now, &mut self.effects),
+        }
+        self.carry_out(now);
+        true
+    }
+
+    fn look_at_chain(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let Poll::Ready(news) = self.chains.poll_news(cx) else { return false };
+        match news {
+            ChainNews::Call { generation, call, method, params } => {
+                self.core.probe_call(now, generation, call, &method, params.as_deref(), &mut self.effects);
+            }
+            ChainNews::Done { generation, report, cpu_before } => {
+                let cpu_now = self.runtime.as_ref().and_then(|(_, runtime)| runtime.cpu());
+                let used = match (cpu_before, cpu_now) {
+                    (Some(before), Some(now)) => now.saturating_sub(before),
+                    _ => Duration::ZERO,
+                };
+                self.core.chain_done(now, generation, &report.chain, used, &mut self.effects);
+            }
+            ChainNews::Broken(generation) => self.core.chain_broken(now, generation, &mut self.effects),
+        }
+        self.carry_out(now);
+        true
+    }
+
+    fn flush(&mut self, cx: &mut Context<'_>) {
+        if let Some((_, runtime)) = &mut self.runtime {
+            runtime.flush(cx);
+        }
+        let _ = self.front.flush(cx);
+    }
+}
