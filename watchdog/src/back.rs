@@ -1,0 +1,17 @@
+//! The server's side: the process tree of one generation, as the engine holds it.
+//!
+//! The engine never forks, never reaps a stranger and never owns the tree itself: a [`Child`] is the engine's end of a guard
+//! ([`crate::guard`]), and its events are what the guard reports, or what follows from the guard's own death.
+
+pub mod facts;
+pub mod runtime;
+pub mod stdio;
+
+mod child;
+mod group;
+mod link;
+mod pipes;
+
+pub use crate::guard::message::{ChildEvent, Ending, Step, signal_name};
+pub use child::{Child, StartError};
+pub use pipes::Pipes;

@@ -1,0 +1,118 @@
+//! Making the child: everything is prepared before `fork`, and between `fork` and `exec` nothing allocates, locks or panics.
+
+use std::ffi::{CStr, CString};
+use std::io::{self, PipeReader, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::ptr::null;
+
+use nix::libc;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::{ForkResult, Pid, fork};
+
+use super::control::Stdio;
+use super::message::{Launch, Step};
+use super::signals;
+
+mod child;
+mod search;
+
+/// A child that has been forked.
+pub(super) struct Spawned {
+    /// Its number.
+    pub pid: Pid,
+    /// Where it says why it could not execute the program. The end closes with `exec`.
+    pub status: ExecStatus,
+}
+
+/// A start that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// What failed.
+    pub step: Step,
+    /// The system's error number.
+    pub errno: i32,
+}
+
+impl Failure {
+    fn of_fork(error: io::Error) -> Self {
+        Self {
+            step: Step::Fork,
+            errno: error.raw_os_error().unwrap_or(libc::EINVAL),
+        }
+    }
+}
+
+/// The reading end of the exec-status pipe. Without it an exit code 127 of the program could not be told from a program
+/// that is not there.
+pub(super) struct ExecStatus(PipeReader);
+
+impl ExecStatus {
+    /// For waiting until [`outcome`](Self::outcome) has something to read.
+    pub(super) const fn pipe(&self) -> &PipeReader {
+        &self.0
+    }
+
+    /// Waits for `exec`. The program runs when the pipe ends without a word.
+    pub(super) fn outcome(mut self) -> Result<(), Failure> {
+        let mut message = [0; child::STATUS_LENGTH];
+        match self.0.read_exact(&mut message) {
+            Ok(()) => Err(child::decode(message)),
+            // Also a child that was killed before `exec`: how it ended is reported as an exit.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Forks and executes. The child's ends of its pipes are closed here when this returns.
+pub(super) fn spawn(launch: &Launch, stdio: Stdio) -> Result<Spawned, Failure> {
+    let (status, status_writer) = io::pipe().map_err(Failure::of_fork)?;
+    let candidates = search::candidates(launch);
+    let plan = child::Plan {
+        candidates: pointers(&candidates),
+        argv: pointers(&launch.argv),
+        env: pointers(&launch.env),
+        cwd: launch.cwd.as_deref().map_or(null(), CStr::as_ptr),
+        stdio: [&stdio.stdin, &stdio.stdout, &stdio.stderr].map(AsRawFd::as_raw_fd),
+        status: status_writer.as_raw_fd(),
+        guard: nix::unistd::getpid().as_raw(),
+        highest_signal: signals::highest(),
+        highest_descriptor: highest_descriptor(),
+        no_core: libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: getrlimit(Resource::RLIMIT_CORE).map_or(0, |(_, hard)| hard),
+        },
+    };
+    signals::block_all().map_err(|errno| Failure::of_fork(errno.into()))?;
+    // SAFETY: the guard has one thread, and the child does nothing but `become_program`, which is async-signal-safe.
+    let forked = match unsafe { fork() } {
+        // SAFETY: this is the child of a fork, and the strings that the plan points to are alive in it.
+        Ok(ForkResult::Child) => unsafe { child::become_program(&plan) },
+        Ok(ForkResult::Parent { child }) => Ok(Spawned {
+            pid: child,
+            status: ExecStatus(status),
+        }),
+        Err(errno) => Err(Failure::of_fork(errno.into())),
+    };
+    _ = signals::unblock_all();
+    forked
+}
+
+/// A null-terminated array, as `execve` wants it. It points into `strings`.
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings.iter().map(|string| string.as_ptr()).chain([null()]).collect()
+}
+
+/// The end of the loop that closes descriptors one by one where the kernel has no call for it.
+fn highest_descriptor() -> RawFd {
+    const MOST: u64 = 65_536;
+    let soft = getrlimit(Resource::RLIMIT_NOFILE).map_or(MOST, |(soft, _)| soft);
+    RawFd::try_from(soft.min(MOST)).unwrap_or(RawFd::MAX)
+}
+
+/// Closes what the guard inherited above descriptor 2: files of whoever started the engine, which the guard would hold open
+/// for as long as it lives.
+pub(super) fn close_inherited() {
+    // SAFETY: this is the start of the process; nothing has opened a descriptor in it yet. Where the system has no such call
+    // the descriptors stay.
+    _ = unsafe { child::close_range(3) };
+}

@@ -1,0 +1,177 @@
+//! The child between `fork` and `exec`. Only async-signal-safe calls, and nothing that allocates: everything comes with the plan.
+
+use nix::errno::Errno;
+use nix::libc;
+
+use super::super::message::Step;
+use super::super::signals;
+use super::Failure;
+
+/// What the child needs. The pointers are null-terminated arrays of strings that outlive the plan.
+pub(super) struct Plan {
+    pub candidates: Vec<*const libc::c_char>,
+    pub argv: Vec<*const libc::c_char>,
+    pub env: Vec<*const libc::c_char>,
+    /// Null is the guard's own.
+    pub cwd: *const libc::c_char,
+    /// What becomes 0, 1 and 2. All are above 2, since the guard has those open itself.
+    pub stdio: [libc::c_int; 3],
+    /// The writing end of the exec-status pipe.
+    pub status: libc::c_int,
+    /// The guard.
+    pub guard: libc::pid_t,
+    pub highest_signal: i32,
+    pub highest_descriptor: libc::c_int,
+    /// No core file in the working directory of a server that crashes.
+    pub no_core: libc::rlimit,
+}
+
+/// The length of what goes over the exec-status pipe: a step and an error number.
+pub(super) const STATUS_LENGTH: usize = 5;
+
+/// Where the exec-status pipe is while the descriptors above it are closed.
+const STATUS: libc::c_int = 3;
+
+/// The other side of the exec-status pipe.
+pub(super) fn decode([step, errno @ ..]: [u8; STATUS_LENGTH]) -> Failure {
+    Failure {
+        step: Step::from_number(step).unwrap_or(Step::Fork),
+        errno: i32::from_ne_bytes(errno),
+    }
+}
+
+/// Prepares this process and executes the program. Never returns.
+///
+/// # Safety
+/// Only in the child of a fork of a single-threaded process, and the strings that the plan points to are alive.
+pub(super) unsafe fn become_program(plan: &Plan) -> ! {
+    // SAFETY: the caller's promise.
+    let failure = match unsafe { prepare(plan) } {
+        // SAFETY: the caller's promise.
+        Ok(()) => Failure {
+            step: Step::Exec,
+            errno: unsafe { execute(plan) },
+        },
+        Err(failure) => failure,
+    };
+    let [a, b, c, d] = failure.errno.to_ne_bytes();
+    let message: [u8; STATUS_LENGTH] = [failure.step.number(), a, b, c, d];
+    // SAFETY: write(2) reads from a live array; `_exit` runs nothing of ours. The descriptor is the pipe from the moment it
+    // was moved, and before that a failure is reported through the number that it came with.
+    unsafe {
+        if libc::write(STATUS, message.as_ptr().cast(), STATUS_LENGTH) < 0 {
+            libc::write(plan.status, message.as_ptr().cast(), STATUS_LENGTH);
+        }
+        libc::_exit(127)
+    }
+}
+
+fn checked(step: Step, result: libc::c_int) -> Result<(), Failure> {
+    if result >= 0 {
+        Ok(())
+    } else {
+        Err(Failure {
+            step,
+            errno: Errno::last_raw(),
+        })
+    }
+}
+
+/// # Safety
+/// As for [`become_program`].
+unsafe fn prepare(plan: &Plan) -> Result<(), Failure> {
+    // SAFETY: these calls take integers and pointers to what lives in the plan, and all are async-signal-safe.
+    unsafe {
+        // First the descriptors, so that a failure of anything after it can be told.
+        for (target, &source) in (0..).zip(&plan.stdio) {
+            checked(Step::Fork, libc::dup2(source, target))?;
+        }
+        if plan.status != STATUS {
+            checked(Step::Fork, libc::dup2(plan.status, STATUS))?;
+            checked(Step::Fork, libc::fcntl(STATUS, libc::F_SETFD, libc::FD_CLOEXEC))?;
+        }
+        close_from(STATUS + 1, plan.highest_descriptor);
+        // Its own session: no terminal can stop it, and its group can be signalled alone.
+        checked(Step::Fork, libc::setsid())?;
+        die_with(plan.guard);
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const plan.no_core);
+        if !plan.cwd.is_null() {
+            checked(Step::Chdir, libc::chdir(plan.cwd))?;
+        }
+    }
+    signals::reset(plan.highest_signal);
+    signals::unblock_all().map_err(|errno| Failure {
+        step: Step::Fork,
+        errno: errno as i32,
+    })
+}
+
+/// SIGKILL for the child when the guard dies. It would be too late for that if the guard is dead already.
+#[cfg(target_os = "linux")]
+unsafe fn die_with(guard: libc::pid_t) {
+    // SAFETY: these calls take integers.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != guard {
+            libc::_exit(127);
+        }
+    }
+}
+
+/// There is nothing like it; the guard's end of the pipes is what the child sees.
+#[cfg(not(target_os = "linux"))]
+unsafe fn die_with(_: libc::pid_t) {}
+
+/// Closes every descriptor from `first` on: those that the guard inherited from whoever leaked them.
+///
+/// # Safety
+/// No descriptor in that range is used any more.
+unsafe fn close_from(first: libc::c_int, highest: libc::c_int) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if close_range(first) {
+            return;
+        }
+        for descriptor in first..highest {
+            libc::close(descriptor);
+        }
+    }
+}
+
+/// close_range(2), Linux 5.9.
+#[cfg(target_os = "linux")]
+pub(super) unsafe fn close_range(first: libc::c_int) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) == 0 }
+}
+
+/// There is no such call.
+#[cfg(not(target_os = "linux"))]
+pub(super) unsafe fn close_range(_: libc::c_int) -> bool {
+    false
+}
+
+/// Tries the candidates as execvp(3) does, but never hands a file to a shell. Gives the error number.
+///
+/// # Safety
+/// As for [`become_program`].
+unsafe fn execute(plan: &Plan) -> i32 {
+    let mut denied = false;
+    let mut errno = libc::ENOENT;
+    for &candidate in plan.candidates.iter().take_while(|candidate| !candidate.is_null()) {
+        // SAFETY: the string and the arrays are null-terminated and alive.
+        unsafe { libc::execve(candidate, plan.argv.as_ptr(), plan.env.as_ptr()) };
+        errno = Errno::last_raw();
+        match errno {
+            libc::EACCES => denied = true,
+            libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {}
+            _ => return errno,
+        }
+    }
+    // A file that may not be executed says more than the folders after it where there is none. One candidate speaks for itself.
+    match plan.candidates.as_slice() {
+        [_, end] if end.is_null() => errno,
+        _ if denied => libc::EACCES,
+        _ => libc::ENOENT,
+    }
+}
