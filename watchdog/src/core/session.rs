@@ -92,6 +92,8 @@ pub struct Session {
     level: Option<Bytes>,
     subscriptions: Vec<(Box<str>, Bytes)>,
     version: Option<String>,
+    /// Whether a server answered the client's question for its era with a result.
+    discovered: bool,
     text_ids: bool,
 }
 
@@ -102,15 +104,26 @@ impl Session {
         self.era
     }
 
-    /// Whether probes may speak: a fresh server hears nothing of ours before the client's opening has fixed the era.
+    /// Whether requests of ours may be sent: a fresh server hears nothing of ours before the client's opening has fixed the
+    /// era. Between a discovery that succeeded and the request that decides, only `server/discover` itself fixes nothing.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         match self.era {
-            Era::Unknown | Era::Probing => false,
-            Era::Stateless => true,
-            // A client that skips the handshake, or whose handshake is not answered yet, leaves only `ping`.
-            Era::Handshake => true,
+            Era::Unknown => false,
+            Era::Probing => self.discovered,
+            Era::Stateless | Era::Handshake => true,
         }
+    }
+
+    /// Whether what we send has the form of 2026-07-28.
+    #[must_use]
+    pub const fn is_stateless(&self) -> bool {
+        matches!(self.era, Era::Stateless) || matches!(self.era, Era::Probing) && self.discovered
+    }
+
+    /// The client's `server/discover` was answered with a result.
+    pub const fn discovered(&mut self) {
+        self.discovered = true;
     }
 
     /// Whether the handshake was answered.

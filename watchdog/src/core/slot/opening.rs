@@ -30,7 +30,7 @@ impl Slot {
         } else if self.session.awaits_handshake() {
             self.opening = Opening::Repeating;
             self.flush_held(now, out);
-        } else if self.session.era() == Era::Stateless && self.life.generation().0 > 1 && replay {
+        } else if self.session.is_stateless() && self.life.generation().0 > 1 && replay {
             self.opening = Opening::Replaying;
             let params = self.stateless_params();
             self.send_own(now, "server/discover", Some(params.as_bytes()), Purpose::Readiness, out);
@@ -194,7 +194,7 @@ impl Slot {
     /// Asks for the lists that the client knows, to compare them.
     pub(super) fn refresh_catalog(&mut self, now: Instant, out: &mut Vec<Effect>) {
         // The first process of a session told the client itself.
-        if self.life.generation().0 > 1 && self.session.is_open() {
+        if self.life.generation().0 > 1 && self.session.era() != Era::Probing {
             let known: Vec<_> = self.catalog.known().collect();
             for kind in known {
                 self.request_list(now, kind, None, out);
@@ -203,7 +203,7 @@ impl Slot {
     }
 
     pub(super) fn request_list(&mut self, now: Instant, kind: ListKind, cursor: Option<&Bytes>, out: &mut Vec<Effect>) {
-        let meta = (self.session.era() == Era::Stateless).then(|| self.stateless_meta());
+        let meta = self.session.is_stateless().then(|| self.stateless_meta());
         let cursor = cursor.and_then(|raw| std::str::from_utf8(raw).ok());
         let members = [meta.map(|meta| format!("\"_meta\":{meta}")), cursor.map(|cursor| format!("\"cursor\":{cursor}"))];
         let members: Vec<_> = members.into_iter().flatten().collect();

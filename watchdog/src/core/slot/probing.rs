@@ -80,9 +80,9 @@ impl Slot {
         let mut snapshot = Snapshot::new(self.config.name.clone(), self.life.generation().0, trigger);
         snapshot.pid = self.started.map(|process| process.pid);
         snapshot.era = match self.session.era() {
-            Era::Unknown | Era::Probing => None,
+            _ if self.session.is_stateless() => Some(probe_api::Era::Stateless),
             Era::Handshake => Some(probe_api::Era::Handshake),
-            Era::Stateless => Some(probe_api::Era::Stateless),
+            _ => None,
         };
         snapshot.protocol_version = self.session.version().map(str::to_owned);
         snapshot.in_flight = self.ledger.len();
@@ -97,8 +97,13 @@ impl Slot {
         if self.life.live() != Some(generation) {
             return out.push(Effect::ProbeReply(call, ProbeReply::Gone));
         }
-        // Before `initialize` is answered only `ping` may be sent.
-        let too_early = self.session.awaits_handshake() && Method::from_name(method.as_bytes()) != Method::Ping;
+        let method_sent = Method::from_name(method.as_bytes());
+        let too_early = match self.session.era() {
+            // Before `initialize` is answered only `ping` may be sent.
+            Era::Handshake => self.session.awaits_handshake() && method_sent != Method::Ping,
+            Era::Probing => method_sent != Method::Discover,
+            Era::Unknown | Era::Stateless => false,
+        };
         if self.opening != Opening::Done || !self.session.is_open() || too_early {
             return out.push(Effect::ProbeReply(call, ProbeReply::Invalid));
         }

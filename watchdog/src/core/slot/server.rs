@@ -118,6 +118,7 @@ impl Slot {
         match (request.method, ok) {
             (Method::Initialize, true) => self.session.told(body),
             (Method::Initialize, false) => self.session.refused(),
+            (Method::Discover, true) => self.session.discovered(),
             (Method::LoggingSetLevel, true) => {
                 if let Some(line) = request.line.clone() {
                     self.session.set_level(line);
