@@ -234,9 +234,11 @@ impl Slot {
         }
     }
 
-    /// Begins: an eager server is started.
+    /// Begins: a server that is neither lazy nor disabled is started.
     pub fn start(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        self.event(now, Event::Start, out);
+        if self.config.enabled {
+            self.event(now, Event::Start, out);
+        }
     }
 
     /// The configuration that the slot works by.
