@@ -14,6 +14,7 @@
 //! * SIGPIPE is ignored by Rust's runtime since before `main`; a write without a reader is an error, not a signal.
 //!   Nothing here changes that, and the program must not either.
 mod descriptor;
+pub mod outbox;
 mod polled;
 mod sink;
 mod source;

@@ -13,7 +13,7 @@ pub mod plain;
 mod queue;
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -35,23 +35,18 @@ const FIRST: i32 = 10;
 /// had, the log is silent: that must not keep a server from being served.
 #[must_use]
 pub fn init(log: &Log, name: &str) -> LogHandle {
-    let queue = match log.level {
-        LogLevel::Off => None,
-        _ => start(log.format).ok(),
-    };
-    let handle = LogHandle::new(queue, log, name);
+    let stderr = crate::stream::duplicate(io::stderr().as_fd(), FIRST);
+    let handle = stderr
+        .and_then(|fd| LogHandle::start(fd, log, name))
+        .unwrap_or_else(|_| LogHandle::discard());
     let subscriber = subscriber(&handle);
     // An error says that there is a subscriber, which may belong to whoever embeds us.
     let _ = tracing::subscriber::set_global_default(subscriber);
     handle
 }
 
-fn start(format: LogFormat) -> io::Result<Queue> {
-    let stderr = crate::stream::duplicate(io::stderr().as_fd(), FIRST)?;
-    Queue::start(stderr, move |lost| format::dropped(format, lost))
-}
-
-fn subscriber(handle: &LogHandle) -> impl tracing::Subscriber + Send + Sync + use<> {
+/// What `tracing` is given goes to `handle`.
+pub(crate) fn subscriber(handle: &LogHandle) -> impl tracing::Subscriber + Send + Sync + use<> {
     let layer = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .with_writer(handle.clone())
@@ -90,6 +85,19 @@ struct Shared {
 }
 
 impl LogHandle {
+    /// A log that goes to `fd`. At level `off` it throws everything away, and needs no thread.
+    ///
+    /// # Errors
+    /// Where no thread can be started.
+    pub fn start(fd: OwnedFd, log: &Log, name: &str) -> io::Result<Self> {
+        let format = log.format;
+        let queue = match log.level {
+            LogLevel::Off => None,
+            _ => Some(Queue::start(fd, move |lost| format::dropped(format, lost))?),
+        };
+        Ok(Self::new(queue, log, name))
+    }
+
     /// A log that throws everything away.
     #[must_use]
     pub fn discard() -> Self {

@@ -93,15 +93,12 @@ pub(super) fn open_again(fd: BorrowedFd<'_>, end: End) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Whether a read that fills less than its room has emptied the source: not where the kernel keeps packets apart.
+/// Whether a read that fills less than its room has emptied the source: not where the kernel keeps packets apart. (A
+/// pipe can do that too, by `O_DIRECT` on its write end; a reader cannot see it, and no client is known to do it.)
 #[cfg(target_os = "linux")]
 pub(super) fn short_read_drains(fd: BorrowedFd<'_>, kind: Kind) -> bool {
     use nix::sys::socket::{SockType, getsockopt, sockopt};
-    match kind {
-        Kind::Socket => matches!(getsockopt(&fd, sockopt::SockType), Ok(SockType::Stream)),
-        // pipe2(O_DIRECT) makes a pipe of packets.
-        _ => status_flags(fd).is_ok_and(|flags| !flags.contains(OFlag::O_DIRECT)),
-    }
+    kind != Kind::Socket || matches!(getsockopt(&fd, sockopt::SockType), Ok(SockType::Stream))
 }
 
 /// Appends what one `read` gives; 0 is the end.
