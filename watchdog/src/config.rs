@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 mod builtin;
+mod debug;
 mod document;
 pub mod duration;
 mod environment;
@@ -166,24 +167,6 @@ pub struct Command {
     pub env: Vec<(OsString, OsString)>,
 }
 
-// The environment holds secrets, and a derived `Debug` would put them wherever a `Config` is logged.
-impl std::fmt::Debug for Command {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            program,
-            args,
-            cwd,
-            env,
-        } = self;
-        f.debug_struct("Command")
-            .field("program", program)
-            .field("args", &args.len())
-            .field("cwd", cwd)
-            .field("env", &env.len())
-            .finish()
-    }
-}
-
 /// `start`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
@@ -309,7 +292,7 @@ pub enum OnProbeFailure {
 }
 
 /// One link of a probe chain.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Link {
     /// The probe's registered name.
     pub kind: String,

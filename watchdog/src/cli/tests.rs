@@ -1,1 +1,320 @@
+use super::*;
+use crate::config::{ControlListen, Delays, LogFormat, LogLevel, OnCall, OnUnhealthy};
 
+fn parse_words(words: &[&str], environment: &[(&str, &str)]) -> Result<Invocation, Stop> {
+    let args = std::iter::once("mcp-watchdog")
+        .chain(words.iter().copied())
+        .map(OsString::from);
+    let environment = environment
+        .iter()
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    parse(args, environment, &|link| {
+        if link.kind == "nope" {
+            Err("no such probe".to_owned())
+        } else {
+            Ok(())
+        }
+    })
+}
+
+/// The words of a line that has no quoting.
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+#[track_caller]
+fn sidecar(line: &str) -> Loaded {
+    match parse_words(&words(line), &[]) {
+        Ok(Invocation::Sidecar(loaded)) => *loaded,
+        Ok(other) => panic!("{line}: {other:?}"),
+        Err(stop) => panic!("{line}: {}", stop.text),
+    }
+}
+
+#[track_caller]
+fn stop(line: &str) -> Stop {
+    parse_words(&words(line), &[]).expect_err(line)
+}
+
+/// contract.md, "Command line".
+#[test]
+fn every_option_of_the_contract() {
+    let loaded = sidecar(
+        "--name n --preset bounded --tool-timeout 1s --request-deadline 2m --handshake-timeout 3s --probe-timeout 500ms \
+         --health-interval 0s --on-unhealthy warn --restart-delays 0s,500ms,1h30m --max-attempts 3 --hold 4.5 \
+         --set restart.min_uptime=2s --set limits.max_line=1MiB --set restart.on_call=wait --log-level debug --log-format json \
+         --no-control -- /bin/cat -A --hold",
+    );
+    let config = loaded.config;
+    let server = config.server;
+    let millis = |duration: std::time::Duration| duration.as_millis();
+    assert_eq!(server.name, "n");
+    assert_eq!(millis(server.tool_timeout), 1000);
+    assert_eq!(server.request_deadline.map(millis), Some(120_000));
+    assert_eq!(millis(server.handshake.timeout), 3000);
+    assert_eq!(millis(server.probe.timeout), 500);
+    assert_eq!(
+        (server.health.interval, server.health.on_unhealthy),
+        (None, OnUnhealthy::Warn)
+    );
+    let Delays::Schedule(delays) = &server.restart.delays else {
+        panic!("{:?}", server.restart.delays)
+    };
+    assert_eq!(
+        delays.iter().copied().map(millis).collect::<Vec<_>>(),
+        [0, 500, 5_400_000]
+    );
+    assert_eq!(
+        (server.restart.max_attempts, server.restart.on_call),
+        (Some(3), OnCall::Wait)
+    );
+    assert_eq!(
+        (millis(server.restart.hold), millis(server.restart.min_uptime)),
+        (4500, 2000)
+    );
+    assert_eq!(server.limits.max_line, 1 << 20);
+    assert_eq!(
+        (config.log.level, config.log.format),
+        (LogLevel::Debug, LogFormat::Json)
+    );
+    assert_eq!(config.control.listen, ControlListen::Off);
+    assert_eq!(server.command.program, "/bin/cat");
+    assert_eq!(server.command.args, ["-A", "--hold"]);
+}
+
+#[test]
+fn options_take_their_values_with_an_equals_sign_too() {
+    let server = sidecar("--hold=3s --set=health.threshold=1 --max-attempts=unlimited -- x")
+        .config
+        .server;
+    assert_eq!(
+        (
+            server.restart.hold.as_secs(),
+            server.health.threshold,
+            server.restart.max_attempts
+        ),
+        (3, 1, None)
+    );
+}
+
+#[test]
+fn of_two_options_for_one_key_the_later_wins() {
+    let hold = |line: &str| sidecar(line).config.server.restart.hold.as_secs();
+    assert_eq!(hold("--hold 1s --set restart.hold=2s -- x"), 2);
+    assert_eq!(hold("--set restart.hold=2s --hold 1s -- x"), 1);
+    assert_eq!(hold("--set restart.hold=2s --hold 1s --set restart.hold=3s -- x"), 3);
+    assert_eq!(hold("--hold 1s --hold 4s -- x"), 4);
+    assert_eq!(hold("--hold 1s --set restart.hold=2s --hold 5s -- x"), 5);
+}
+
+#[test]
+fn options_win_over_the_environment() {
+    let environment = [
+        ("MCP_WATCHDOG_RESTART__HOLD", "30s"),
+        ("MCP_WATCHDOG_TOOL_TIMEOUT", "9s"),
+    ];
+    let Ok(Invocation::Sidecar(loaded)) = parse_words(&["--hold", "1s", "--", "x"], &environment) else {
+        panic!()
+    };
+    let server = loaded.config.server;
+    assert_eq!((server.restart.hold.as_secs(), server.tool_timeout.as_secs()), (1, 9));
+}
+
+#[test]
+fn a_command_may_be_called_as_a_subcommand() {
+    for name in ["status", "demo", "check-config", "--help", "--"] {
+        let command = sidecar(&format!("--name a -- {name} --version")).config.server.command;
+        assert_eq!((command.program, command.args), (name.into(), vec!["--version".into()]));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn commands_need_not_be_text() {
+    use std::os::unix::ffi::OsStringExt;
+    let raw = OsString::from_vec(b"\xff".to_vec());
+    let args = ["mcp-watchdog", "--"]
+        .map(OsString::from)
+        .into_iter()
+        .chain([raw.clone(), raw.clone()]);
+    let Ok(Invocation::Sidecar(loaded)) = parse(args, [], &|_| Ok(())) else {
+        panic!()
+    };
+    assert_eq!(loaded.config.server.command.program, raw);
+    assert_eq!(loaded.config.server.command.args, std::slice::from_ref(&raw));
+    let args = ["mcp-watchdog", "--hold"]
+        .map(OsString::from)
+        .into_iter()
+        .chain([raw, "--".into(), "x".into()]);
+    let stop = parse(args, [], &|_| Ok(())).unwrap_err();
+    assert_eq!(
+        stop,
+        Stop {
+            exit: Exit::Config,
+            text: "error: --hold: the value is not UTF-8\n".to_owned()
+        }
+    );
+}
+
+#[test]
+fn usage_errors_end_with_the_configuration_code() {
+    for (line, text) in [
+        (
+            "--tool-timeout soon -- x",
+            "error: --tool-timeout: \"soon\" is not a duration (write 500ms, 30s, 2m, 1h30m, or a number of seconds)\n",
+        ),
+        (
+            "--set no.such.key=1 -- x",
+            "error: --set: unknown key \"no.such.key\"\n",
+        ),
+        (
+            "--set probe.chain=[{type:nope}] -- x",
+            "error: --set probe.chain[0]: a link needs a `type`",
+        ),
+        (
+            "--max-attempts 0 -- x",
+            "error: --max-attempts: expected a whole number from 1 on, or `unlimited`, not \"0\"\n",
+        ),
+        ("--name a:b -- x", "error: --name: \"a:b\" is not a server name"),
+        ("--hold", "error: a value is required for '--hold <DURATION>'"),
+        ("--holt 1s -- x", "error: unexpected argument '--holt' found"),
+        ("npx -y server", "error: unexpected argument 'npx' found"),
+        ("--hold 1s npx", "error: unexpected argument 'npx' found"),
+        ("--hold 1s demo", "error: "),
+        ("--hold 1s --", "error: nothing follows `--`"),
+        (
+            "--config /no/such/file.yaml",
+            "error: /no/such/file.yaml: cannot be read: ",
+        ),
+        ("check-config --nope", "error: unexpected argument '--nope' found"),
+        ("demo x", "error: unexpected argument 'x' found"),
+    ] {
+        let stop = stop(line);
+        assert_eq!(stop.exit, Exit::Config, "{line}");
+        assert!(stop.text.starts_with(text), "{line}: {}", stop.text);
+        assert!(stop.text.ends_with('\n'), "{line}");
+    }
+}
+
+#[test]
+fn a_command_without_dashes_is_told_where_it_belongs() {
+    for line in ["npx -y server", "--hold 1s npx"] {
+        assert!(
+            stop(line)
+                .text
+                .ends_with("goes behind `--`: mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn several_errors_are_reported_together() {
+    let stop = stop("--hold a --tool-timeout b -- x");
+    assert_eq!(
+        stop.text.lines().filter(|line| line.starts_with("error: --")).count(),
+        2,
+        "{}",
+        stop.text
+    );
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let help = stop("--help");
+    assert_eq!(help.exit, Exit::Done);
+    for part in [
+        "mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...",
+        "check-config",
+        "demo",
+        "--restart-delays",
+        "1h30m",
+        "MCP_WATCHDOG_RESTART__HOLD",
+        "Exit codes: ",
+    ] {
+        assert!(help.text.contains(part), "{part} is missing in\n{}", help.text);
+    }
+    assert_eq!(stop("-h").exit, Exit::Done);
+    let version = stop("--version");
+    assert_eq!(
+        (version.exit, version.text),
+        (Exit::Done, format!("mcp-watchdog {}\n", env!("CARGO_PKG_VERSION")))
+    );
+}
+
+#[test]
+fn options_are_the_parsers_own_invariants() {
+    Arguments::command().debug_assert();
+}
+
+fn check(words: &[&str], environment: &[(&str, &str)]) -> (Exit, String, String) {
+    let Ok(Invocation::CheckConfig(check)) = parse_words(words, environment) else {
+        panic!("{words:?}")
+    };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let known = |_: &crate::config::Link| Ok(());
+    let exit = check.run(&known, &mut out, &mut err).unwrap();
+    (exit, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+}
+
+#[test]
+fn check_config_says_what_it_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.yaml");
+    let name = path.display().to_string();
+    std::fs::write(&path, "servers: {fs: {command: npx, args: [--token=s3cr3t], env: {T: s3cr3t}}, b: {url: 'http://x'}, c: {command: d, preset: patient, enabled: false}}").unwrap();
+    let (exit, out, err) = check(&["check-config", &name], &[]);
+    assert_eq!((exit, err.as_str()), (Exit::Done, ""));
+    assert_eq!(
+        out,
+        format!(
+            "{name}: ok\n  fs: `npx`, preset relentless\n  c: `d`, preset patient, disabled\n  b: remote, not run by this version\n"
+        )
+    );
+
+    let (exit, out, _) = check(
+        &["check-config", "--explain", "--name", "fs"],
+        &[("MCP_WATCHDOG_CONFIG", &name)],
+    );
+    assert_eq!(exit, Exit::Done);
+    assert!(
+        out.contains("\n\nfs\n  args  ") && out.contains("restart.hold  "),
+        "{out}"
+    );
+    assert!(!out.contains("s3cr3t"), "{out}");
+
+    std::fs::write(&path, "servers:\n  fs: {command: npx -y, tool_timeout: soon}\n").unwrap();
+    let (exit, out, err) = check(&["check-config", &name], &[]);
+    assert_eq!((exit, out.as_str()), (Exit::Config, ""));
+    assert_eq!(
+        err,
+        format!(
+            "error: {name}:2:39: servers.fs.tool_timeout: \"soon\" is not a duration (write 500ms, 30s, 2m, 1h30m, or a number of seconds)\n  2 |   fs: {{command: npx -y, tool_timeout: soon}}\n    |                                       ^\n"
+        )
+    );
+}
+
+#[test]
+fn check_config_warns() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.yaml");
+    std::fs::write(
+        &path,
+        "mgmt: {inject: true}\nservers: {a: {command: x}, b: {command: y}}\n",
+    )
+    .unwrap();
+    let name = path.display().to_string();
+    let (exit, _, err) = check(&["check-config", &name], &[]);
+    assert_eq!(
+        (exit, err),
+        (
+            Exit::Done,
+            format!("warning: {name}:1:16: `mgmt.inject` has no effect in this version\n")
+        )
+    );
+}
+
+#[test]
+fn demo_is_a_subcommand() {
+    assert!(matches!(parse_words(&["demo"], &[]), Ok(Invocation::Demo(_))));
+}

@@ -1,10 +1,12 @@
 //! One written section or file, before its values are read: duplicate keys, `<<`, `x-` keys and aliases are settled here.
 
+use std::collections::BTreeMap;
+
 use super::error::ConfigError;
 use super::keys::ALIASES;
 use super::source::Sources;
 use super::text::quoted;
-use super::tree::yaml::{self, Target};
+use super::tree::place::{self, Target};
 use super::tree::{Node, Origin, PathText, Step, Value};
 
 /// Settles a whole file.
@@ -122,24 +124,24 @@ fn strip_extensions(node: &mut Node) {
     }
 }
 
-/// Reports keys that are written twice, and keeps the last of each.
+/// Reports keys that are written twice, and keeps the first of each, which is the one that its path leads to.
 fn duplicates(node: &mut Node, sources: &Sources, errors: &mut Vec<ConfigError>) {
     match &mut node.value {
         Value::Scalar(_) => {}
         Value::List(items) => items.iter_mut().for_each(|item| duplicates(item, sources, errors)),
         Value::Map(entries) => {
-            let mut kept: Vec<(String, Node, usize)> = Vec::with_capacity(entries.len());
+            let mut kept: Vec<(String, Node)> = Vec::with_capacity(entries.len());
+            let mut times: BTreeMap<String, usize> = BTreeMap::new();
             for (key, child) in entries.drain(..) {
-                match kept.iter_mut().find(|(name, ..)| *name == key) {
-                    Some(earlier) => {
-                        let times = earlier.2 + 1;
-                        errors.push(duplicate(&key, &child.origin, times, sources));
-                        *earlier = (key, child, times);
-                    }
-                    None => kept.push((key, child, 0)),
+                let earlier = times.entry(key.clone()).or_default();
+                if *earlier == 0 {
+                    kept.push((key, child));
+                } else {
+                    errors.push(duplicate(&key, &child.origin, *earlier, sources));
                 }
+                *earlier += 1;
             }
-            entries.extend(kept.into_iter().map(|(key, child, _)| (key, child)));
+            *entries = kept;
             entries
                 .iter_mut()
                 .for_each(|(_, child)| duplicates(child, sources, errors));
@@ -155,7 +157,7 @@ fn duplicate(key: &str, origin: &Origin, times: usize, sources: &Sources) -> Con
         "key"
     };
     let first = match sources.get(origin.source) {
-        super::source::Source::File(file) => yaml::locate(&file.text, &origin.path, Target::Key(0)),
+        super::source::Source::File(file) => place::locate(&file.text, &origin.path, Target::Key(0)),
         _ => None,
     };
     let first = first

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::source::Sources;
-use super::tree::yaml::Target;
+use super::tree::place::Target;
 use super::tree::{Node, Origin};
 
 /// One thing that is wrong.

@@ -1,7 +1,7 @@
 //! The line that an error is about, with a caret under the place, and without secrets.
 
 use super::secret::Secret;
-use super::tree::yaml::Place;
+use super::tree::place::Place;
 
 /// A longer line is cut around the place.
 const WIDEST: usize = 100;

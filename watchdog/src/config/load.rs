@@ -207,6 +207,7 @@ fn server(layers: &Layers, name: &str, input: &Input, known: KnownProbes<'_>) ->
         name,
         command: &input.command,
         environment: &layers.environment,
+        section: layers.section(name).map(|section| section.origin.clone()),
         effective: &effective,
         known,
     };

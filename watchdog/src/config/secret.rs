@@ -1,6 +1,6 @@
 //! What must not be shown: which values are secrets, and where they stand in a file.
 
-use super::tree::yaml::{self, Place, Target};
+use super::tree::place::{self, Place, Target};
 use super::tree::{Node, Step, Value};
 
 /// What is shown instead.
@@ -63,7 +63,7 @@ pub(crate) fn find(root: &Node, text: &str) -> Vec<Secret> {
 }
 
 fn secret(text: &str, path: &[Step], value: &str) -> Option<Secret> {
-    let place = yaml::locate(text, path, Target::Value)?;
+    let place = place::locate(text, path, Target::Value)?;
     let line = text.lines().nth(place.line.checked_sub(1)?)?;
     let spelled: String = line.chars().skip(place.column.checked_sub(1)?).collect();
     Some(Secret {

@@ -8,7 +8,7 @@ use super::duration::Above;
 use super::error::{ConfigError, ConfigErrors};
 use super::load::{Effective, Environment, KnownProbes};
 use super::text::Written;
-use super::tree::{Node, Step};
+use super::tree::{Node, Origin, Step};
 use super::words::{EventText, Transport};
 use super::{Catalog, Config, Control, Errors, Events, Handshake, Health, Limits, Log, Retry, Server, Shutdown, file};
 
@@ -25,6 +25,8 @@ pub(crate) struct Context<'a> {
     pub(crate) command: &'a [OsString],
     /// The watchdog's environment.
     pub(crate) environment: &'a Environment,
+    /// Where the file describes the server.
+    pub(crate) section: Option<Origin>,
     /// The merged trees, for places.
     pub(crate) effective: &'a Effective,
     /// The probes there are.

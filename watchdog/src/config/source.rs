@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::excerpt::{Guard, excerpt};
 use super::preset::Preset;
 use super::secret::{self, Secret};
-use super::tree::yaml::{self, Place, Target};
+use super::tree::place::{self, Place, Target};
 use super::tree::{Node, Origin, PathText, SourceId, Step};
 
 /// One source.
@@ -110,7 +110,7 @@ impl Sources {
         match self.get(origin.source) {
             Source::BuiltIn => "default".to_owned(),
             Source::Preset(name) => format!("preset {name}"),
-            Source::File(file) => match yaml::locate(&file.text, &origin.path, Target::Value) {
+            Source::File(file) => match place::locate(&file.text, &origin.path, Target::Value) {
                 Some(Place { line, column }) => format!("{}:{line}:{column}", file.name),
                 None => file.name.clone(),
             },
@@ -126,7 +126,7 @@ impl Sources {
         let shown = PathText(path);
         match self.get(origin.source) {
             Source::File(file) => {
-                let place = yaml::locate(&file.text, &origin.path, target);
+                let place = place::locate(&file.text, &origin.path, target);
                 let path = if path.is_empty() {
                     String::new()
                 } else {

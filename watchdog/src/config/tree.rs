@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+pub(super) mod place;
 pub(super) mod read;
 pub(super) mod yaml;
 

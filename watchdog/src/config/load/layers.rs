@@ -9,8 +9,9 @@ use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::excerpt::{Guard, excerpt};
 use crate::config::preset::Preset;
 use crate::config::source::{File, Source, Sources};
-use crate::config::text::{FromText, quoted};
-use crate::config::tree::yaml::{self, Target};
+use crate::config::text::FromText;
+use crate::config::tree::place::Target;
+use crate::config::tree::yaml;
 use crate::config::tree::{Node, SourceId};
 use crate::config::{builtin, document, file, keys};
 
@@ -131,7 +132,8 @@ impl Layers {
         }
     }
 
-    fn section(&self, name: &str) -> Option<&Node> {
+    /// The file's own section of a server.
+    pub(super) fn section(&self, name: &str) -> Option<&Node> {
         self.file
             .as_ref()
             .and_then(|(_, root)| root.get("servers"))
@@ -283,11 +285,8 @@ fn parse_file(
         }
     }
     // The whole file is read once, so that a slip in a server that is not the selected one is reported too.
-    if read::whole::<file::Top>(&mut root, sources, errors).is_none() && errors.is_empty() {
-        errors.push(ConfigError::about(
-            name,
-            format!("{} is not a configuration", quoted(&file.name)),
-        ));
+    if read::whole::<file::Top>(&mut root, sources, errors).is_none() {
+        return Err(ConfigErrors(std::mem::take(errors)));
     }
     Ok(root)
 }

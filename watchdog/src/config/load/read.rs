@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use crate::config::error::ConfigError;
 use crate::config::source::Sources;
 use crate::config::text::quoted;
+use crate::config::tree::place::Target;
 use crate::config::tree::read::{Fault, Reader, Wrong};
-use crate::config::tree::yaml::Target;
 use crate::config::tree::{Node, Step};
 use crate::config::{hint, keys};
 

@@ -1,6 +1,5 @@
 //! Which server is meant.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::config::error::ConfigError;

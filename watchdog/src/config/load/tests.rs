@@ -1,5 +1,13 @@
+//! Whole configurations, from text to what is meant.
+
 use super::*;
 use crate::config::Server;
+
+mod child;
+mod errors;
+mod layers;
+mod secrets;
+mod selection;
 
 /// A situation: a file, variables and options.
 struct Case {
@@ -96,9 +104,6 @@ fn known(link: &Link) -> Result<(), String> {
     }
 }
 
-#[test]
-fn a_bare_command_is_the_default_preset() {
-    let server = Case::command().server();
-    assert_eq!(server.name, "fake-server");
-    assert_eq!(server.restart.max_attempts, None);
+fn secs(seconds: u64) -> std::time::Duration {
+    std::time::Duration::from_secs(seconds)
 }

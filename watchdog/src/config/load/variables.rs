@@ -101,10 +101,12 @@ fn target(rest: &str, keys: &Keys) -> Option<(Scope, String, Holds)> {
 }
 
 fn unknown(variable: &str, keys: &Keys) -> String {
+    // Compared without the common beginning, which would make everything look alike.
     let names: Vec<String> = keys.top.iter().chain(&keys.server).map(|key| name(&key.path)).collect();
-    let near = hint::nearest(variable, names.iter().map(String::as_str));
+    let rest = variable.strip_prefix(PREFIX).unwrap_or(variable);
+    let near = hint::nearest(rest, names.iter().filter_map(|name| name.strip_prefix(PREFIX)));
     let near = near
-        .map(|found| format!(" (did you mean {found}?)"))
+        .map(|found| format!(" (did you mean {PREFIX}{found}?)"))
         .unwrap_or_default();
     format!("{variable} is not a variable of this program and has no effect{near}")
 }

@@ -8,6 +8,7 @@ use crate::config::error::ConfigError;
 use crate::config::expand::expand;
 use crate::config::text::Written;
 use crate::config::tree::Step;
+use crate::config::tree::place::Target;
 use crate::config::{Command, environment, file};
 
 use super::Context;
@@ -53,8 +54,11 @@ fn described(
     warnings: &mut Vec<String>,
 ) -> Option<(OsString, Vec<OsString>)> {
     let Some(Written(command)) = &written.command else {
-        let path: &[Step] = &[];
-        errors.push(context.error_at(path, format!("the server `{}` has no `command`", context.name)));
+        let message = format!("the server `{}` has no `command`", context.name);
+        errors.push(match &context.section {
+            Some(section) => ConfigError::located(&context.effective.sources, section, Target::Key(0), message),
+            None => ConfigError::new(message),
+        });
         return None;
     };
     let args = written.args.as_deref().unwrap_or_default();
