@@ -1,1 +1,4 @@
 //! The integration tests, in one binary.
+
+mod fixture;
+mod smoke;
