@@ -9,14 +9,20 @@ use clap::{ArgMatches, Args};
 use crate::config::load::Setting;
 
 pub(super) const AFTER_HELP: &str = "\
-Durations: 500ms, 30s, 2m, 1h30m, or a bare number of seconds. Sizes: 64KiB, 1MiB, or a bare number of bytes.
+Durations: 500ms, 30s, 2m, 1h30m, or a bare number of seconds.
+Sizes: 64KiB, 1MiB, or a bare number of bytes.
 
-Every key can also be written in a file or in the environment: restart.hold is MCP_WATCHDOG_RESTART__HOLD.
-The order, low to high: built-in, preset, file, CONNECTION_*, MCP_WATCHDOG_*, options.
-`mcp-watchdog check-config --explain` shows each value with its source.
+Every key can also be written in a file or in the environment: restart.hold is
+MCP_WATCHDOG_RESTART__HOLD. The order, low to high: built-in, preset, file, CONNECTION_*,
+MCP_WATCHDOG_*, options. `mcp-watchdog check-config --explain` shows a value's source.
 
-Exit codes: 0 the client closed the stream, 70 failed for good (on_permanent_failure: exit), 78 configuration or usage,
-125 the watchdog itself failed, 126 and 127 COMMAND cannot be executed or found, 128+N ended by signal N.";
+Exit codes:
+  0         the client closed the stream, and the server's processes are gone
+  70        the server failed for good, and on_permanent_failure is exit
+  78        configuration or usage that cannot work
+  125       the watchdog itself failed
+  126, 127  COMMAND cannot be executed, is not found
+  128+N     ended by signal N";
 
 /// What was typed.
 #[derive(Debug, Args)]

@@ -230,7 +230,7 @@ fn help_and_version_are_no_errors() {
         "--restart-delays",
         "1h30m",
         "MCP_WATCHDOG_RESTART__HOLD",
-        "Exit codes: ",
+        "Exit codes:",
     ] {
         assert!(help.text.contains(part), "{part} is missing in\n{}", help.text);
     }

@@ -18,7 +18,9 @@ pub(super) fn one(layers: &Layers, input: &Input) -> Result<String, ConfigError>
     if !input.command.is_empty() {
         return Ok(named.unwrap_or_else(|| of_command(&input.command)));
     }
-    let names = in_file(layers, input)?;
+    let without = "no server to run: write its command behind `--` (mcp-watchdog -- COMMAND ARGS...), or name a file with \
+                   --config";
+    let names = in_file(layers, input, without)?;
     match (named, names.as_slice()) {
         (Some(name), names) => known(name, names, layers),
         (None, [only]) => Ok(only.clone()),
@@ -35,7 +37,7 @@ pub(super) fn one(layers: &Layers, input: &Input) -> Result<String, ConfigError>
 
 /// Every server of the file, or the one that was asked for.
 pub(super) fn all(layers: &Layers, input: &Input) -> Result<Vec<String>, ConfigError> {
-    let names = in_file(layers, input)?;
+    let names = in_file(layers, input, "no file to check: name one")?;
     match asked(layers, input)? {
         Some(name) => known(name, &names, layers).map(|name| vec![name]),
         None => Ok(names),
@@ -51,15 +53,12 @@ fn known(name: String, names: &[String], layers: &Layers) -> Result<String, Conf
     Err(ConfigError::about(layers.file_title(), message))
 }
 
-fn in_file(layers: &Layers, input: &Input) -> Result<Vec<String>, ConfigError> {
+fn in_file(layers: &Layers, input: &Input, without: &str) -> Result<Vec<String>, ConfigError> {
     if layers.file_name().is_none() {
-        let places: Vec<_> = discover::usual(input, &layers.environment)
-            .iter()
-            .map(|p| p.display().to_string())
-            .collect();
+        let places = discover::usual(input, &layers.environment);
+        let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
         return Err(ConfigError::new(format!(
-            "no server to run: write its command behind `--` (mcp-watchdog -- COMMAND ARGS...), or name a file with \
-             --config (looked for {})",
+            "{without} (looked for {})",
             places.join(", ")
         )));
     }

@@ -188,3 +188,12 @@ fn checking_a_file_looks_at_every_server() {
         "the error in `defaults` is reported once: {errors}"
     );
 }
+
+#[test]
+fn checking_needs_a_file() {
+    let error = check(&Case::with(Input::default()).input, &known).unwrap_err();
+    assert!(
+        error.to_string().starts_with("no file to check: name one (looked for "),
+        "{error}"
+    );
+}
