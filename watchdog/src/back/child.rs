@@ -12,6 +12,7 @@ use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::group::{self, Leader};
@@ -103,6 +104,7 @@ impl Child {
         let launch = Order::Launch(Launch::new(command).ok_or(StartError::Nul)?)
             .to_frame()
             .ok_or(StartError::TooLong)?;
+        keep_the_dead().map_err(StartError::Guard)?;
         let (pipes, ends) = pipes::open().map_err(StartError::Pipes)?;
         let (ours, guards) = link::pair().map_err(StartError::Pipes)?;
         let guard = Command::new(program)
@@ -300,6 +302,12 @@ impl Drop for Child {
             leader.kill_group();
         }
     }
+}
+
+/// Sees to it that a guard that has ended keeps its number until it is reaped here, which everything that signals it relies on.
+/// A process that was started with SIGCHLD ignored has its children reaped by the kernel; a handler, once installed, ends that.
+fn keep_the_dead() -> io::Result<()> {
+    signal(SignalKind::child()).map(drop)
 }
 
 /// The binary of this process, even if its file has been replaced meanwhile.

@@ -83,7 +83,7 @@ impl Link {
 
     /// Writes what is left over. A guard that cannot be written to has gone, which the reading side says.
     fn poll_flush(&mut self, cx: &mut Context<'_>) {
-        while !self.outgoing.is_empty() && self.socket.poll_write_ready(cx).is_ready() {
+        while !self.outgoing.is_empty() && matches!(self.socket.poll_write_ready(cx), Poll::Ready(Ok(()))) {
             match self.socket.try_write(&self.outgoing) {
                 Ok(sent) => drop(self.outgoing.drain(..sent)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

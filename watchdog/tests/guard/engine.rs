@@ -2,15 +2,18 @@
 //!
 //! The engine that dies here is this test binary once more: [`engine_process`] does nothing unless a variable tells it to.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::libc;
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::Pid;
-use watchdog::back::{ChildEvent, Ending};
+use watchdog::back::Ending;
 
 use crate::rig::{LIMIT, is_alive, marked, send_signal, shell, start, state, until};
 
@@ -50,7 +53,7 @@ fn engine_process() {
             }
         }
         tell(&format!("ended {:?}", rig.exited().await));
-        rig.empty().await;
+        tell(&format!("last {:?}", rig.event().await));
     });
 }
 
@@ -203,13 +206,12 @@ async fn a_stopped_guard_obeys_all_the_same() {
 
 #[tokio::test]
 async fn a_guard_that_hangs_is_given_up() {
-    let mut rig = shell("echo ready; sleep 600");
+    let mut rig = shell("trap '' TERM; echo ready; while :; do sleep 600; done");
     rig.started().await;
     rig.line().await;
-    let guard = rig.guard();
-    rig.child.kill();
-    // After the SIGCONT that goes with the order; whether the kill came through before or not, the story has the same end.
-    send_signal(guard, Signal::SIGSTOP);
+    rig.stop(500, 0);
+    // After the SIGCONT that goes with the order, and before anything is due.
+    send_signal(rig.guard(), Signal::SIGSTOP);
     assert_eq!(rig.exited().await, Ending::Signal(libc::SIGKILL));
     rig.empty().await;
 }
@@ -236,16 +238,55 @@ async fn ignored_and_blocked_signals_do_not_reach_the_child() {
     }
 }
 
-/// Another user's process: a set-uid program that changed all of its user ids. Only root can set that up.
+/// Another user's process: a set-uid program that changed its real user id too. Only root can set that up, and root can kill
+/// everything, so the engine is somebody else.
 #[tokio::test]
 async fn what_cannot_be_killed_is_reported_and_holds_nothing_up() {
-    if !nix::unistd::geteuid().is_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(set_uid) = set_uid_program(folder.path()) else {
         return;
-    }
-    let mut rig = shell("echo $$; sleep 600");
-    let leader = rig.started().await;
-    assert_eq!(rig.number().await, leader);
-    rig.child.kill();
-    rig.exited().await;
-    assert!(matches!(rig.event().await, ChildEvent::Empty { .. }));
+    };
+    let mut somebody = as_nobody();
+    let binary = this_binary();
+    somebody.arg(binary.get_program()).args(binary.get_args());
+    let script = format!(
+        "{set_uid} --reuid 0 sleep 600 >/dev/null 2>&1 </dev/null & echo $!
+         until grep -q sleep /proc/$!/comm; do :; done; sleep 600 >/dev/null & echo; exit 6"
+    );
+    let mut engine = Engine::start(somebody, &script);
+    let survivor: i32 = engine.told("line").parse().unwrap();
+    assert_eq!(engine.told("ended"), "Code(6)");
+    let ended = std::time::Instant::now();
+    assert_eq!(engine.told("last"), format!("Empty {{ survivors: [{survivor}] }}"));
+    assert!(ended.elapsed() < Duration::from_secs(10), "{:?}", ended.elapsed());
+    assert!(is_alive(survivor));
+    send_signal(survivor, Signal::SIGKILL);
+    engine.process.wait().unwrap();
+}
+
+fn as_nobody() -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    command
+}
+
+/// A copy of `setpriv` that is root's whoever calls it; `None` where this user or this place cannot have one, or where nobody
+/// else may execute the binaries of this test.
+fn set_uid_program(folder: &Path) -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    let original = std::env::split_paths(&path)
+        .map(|place| place.join("setpriv"))
+        .find(|file| file.is_file())?;
+    let copy = folder.join("set-uid");
+    fs::copy(original, &copy).ok()?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).ok()?;
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o4755)).ok()?;
+    let copy = copy.to_str()?.to_owned();
+    let succeeds = |args: &[&str]| as_nobody().args(args).status().is_ok_and(|status| status.success());
+    let becomes_root = ["sh", "-c", "test \"$(\"$0\" --reuid 0 id -ru)\" = 0", &copy];
+    let binaries = [std::env::current_exe().ok()?, crate::rig::binary().to_owned()];
+    let usable = binaries
+        .iter()
+        .all(|file| file.to_str().is_some_and(|file| succeeds(&["test", "-x", file])));
+    (succeeds(&becomes_root) && usable).then_some(copy)
 }

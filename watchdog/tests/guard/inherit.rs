@@ -81,3 +81,19 @@ async fn the_guard_is_a_session_of_its_own() {
     rig.exited().await;
     rig.empty().await;
 }
+
+#[tokio::test]
+async fn the_environment_is_the_commands_and_nothing_else() {
+    let (mut command, mark) = crate::rig::command("env", &[]);
+    command.env.push(("EMPTY".into(), "".into()));
+    let expected: String = command
+        .env
+        .iter()
+        .map(|(key, value)| format!("{}={}\n", key.display(), value.display()))
+        .collect();
+    let mut rig = crate::rig::start(&command, mark);
+    assert_eq!(rig.rest().await, expected);
+    rig.started().await;
+    rig.exited().await;
+    rig.empty().await;
+}

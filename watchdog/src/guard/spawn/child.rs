@@ -47,11 +47,8 @@ pub(super) fn decode([step, errno @ ..]: [u8; STATUS_LENGTH]) -> Failure {
 pub(super) unsafe fn become_program(plan: &Plan) -> ! {
     // SAFETY: the caller's promise.
     let failure = match unsafe { prepare(plan) } {
-        // SAFETY: the caller's promise.
-        Ok(()) => Failure {
-            step: Step::Exec,
-            errno: unsafe { execute(plan) },
-        },
+        // SAFETY: as above.
+        Ok(()) => unsafe { execute(plan) },
         Err(failure) => failure,
     };
     let [a, b, c, d] = failure.errno.to_ne_bytes();
@@ -151,27 +148,32 @@ pub(super) unsafe fn close_range(_: libc::c_int) -> bool {
     false
 }
 
-/// Tries the candidates as execvp(3) does, but never hands a file to a shell. Gives the error number.
+/// Tries the candidates as execvp(3) does, but never hands a file to a shell.
 ///
 /// # Safety
 /// As for [`become_program`].
-unsafe fn execute(plan: &Plan) -> i32 {
+unsafe fn execute(plan: &Plan) -> Failure {
+    let failed = |errno| Failure {
+        step: Step::Exec,
+        errno,
+    };
     let mut denied = false;
-    let mut errno = libc::ENOENT;
+    let mut last = libc::ENOENT;
     for &candidate in plan.candidates.iter().take_while(|candidate| !candidate.is_null()) {
         // SAFETY: the string and the arrays are null-terminated and alive.
         unsafe { libc::execve(candidate, plan.argv.as_ptr(), plan.env.as_ptr()) };
-        errno = Errno::last_raw();
-        match errno {
+        last = Errno::last_raw();
+        match last {
             libc::EACCES => denied = true,
             libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {}
-            _ => return errno,
+            _ => return failed(last),
         }
     }
-    // A file that may not be executed says more than the folders after it where there is none. One candidate speaks for itself.
+    // A file that may not be executed says more than the folders after it where there is none. One candidate speaks for
+    // itself.
     match plan.candidates.as_slice() {
-        [_, end] if end.is_null() => errno,
-        _ if denied => libc::EACCES,
-        _ => libc::ENOENT,
+        [_, end] if end.is_null() => failed(last),
+        _ if denied => failed(libc::EACCES),
+        _ => failed(libc::ENOENT),
     }
 }
