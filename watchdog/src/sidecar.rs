@@ -14,7 +14,7 @@ use crate::telemetry::{self, LogHandle};
 const LAST_LINES: Duration = Duration::from_millis(200);
 
 /// Serves until the client leaves, a signal comes, or the server has failed for good.
-pub fn run(loaded: Loaded, registry: Registry) -> Exit {
+pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
     let Loaded { config, warnings, .. } = loaded;
     let log = telemetry::init(&config.log, &config.server.name);
     for warning in warnings {

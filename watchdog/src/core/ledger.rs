@@ -50,7 +50,10 @@ pub struct Request {
     pub busy_since: Option<Instant>,
     /// When it is answered in any case.
     pub deadline_at: Option<Instant>,
-    /// Whether its method is read-only by definition, or its tool is marked as repeatable and the user allowed that.
+    /// Whether its method is read-only by definition (contract.md, promise 2).
+    pub read_only: bool,
+    /// Whether it may be sent once more to the next generation: because it is read-only, because it only gives the
+    /// session a state, or because its tool is marked as repeatable and the user allowed that.
     pub repeatable: bool,
     /// Whether it has been sent a second time.
     pub repeated: bool,

@@ -175,6 +175,8 @@ pub struct Slot {
     overdue: Vec<Request>,
     /// Lines under an id that a request of ours has in flight.
     parked: Vec<Bytes>,
+    /// Until when they wait.
+    parked_until: Option<Instant>,
     /// Lines that the lost process was never given, by tag.
     unsent: HashMap<u64, Bytes>,
     failure: Failure,
@@ -222,6 +224,7 @@ impl Slot {
             last_byte: None,
             overdue: Vec::new(),
             parked: Vec::new(),
+            parked_until: None,
             unsent: HashMap::new(),
             failure: Failure::default(),
             lost_at: None,
@@ -277,7 +280,8 @@ impl Slot {
         let timers = self.timers.iter().map(|(_, at)| *at).min();
         let drain = self.closing.and_then(|closing| closing.drain_until);
         let ledger = self.ledger.wake();
-        earliest([timers, drain, ledger, self.hold.wake(), self.opening_deadline, self.health_at, self.first_answer_at()])
+        let others = [self.hold.wake(), self.opening_deadline, self.health_at, self.first_answer_at(), self.parked_until];
+        earliest([timers, drain, ledger, earliest(others)])
     }
 
     /// Does what is due.
@@ -290,6 +294,7 @@ impl Slot {
         self.check_first_answer(now, out);
         self.check_hold(now, out);
         self.check_ledger(now, out);
+        self.check_parked(now, out);
         self.check_health(now, out);
         self.check_drain(now, out);
     }

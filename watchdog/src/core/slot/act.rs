@@ -76,7 +76,11 @@ impl Slot {
         let mut unsent = std::mem::take(&mut self.unsent);
         for request in self.ledger.drain() {
             match unsent.remove(&request.seq) {
-                Some(line) if self.closing.is_none() => self.hold_again(now, request, line, false),
+                Some(line) if self.closing.is_none() => {
+                    // Not a byte of it was written, unless it was being repeated.
+                    let request = Request { sent: request.repeated, ..request };
+                    self.hold_again(now, request, line, false);
+                }
                 _ => self.fail(now, loss, request, out),
             }
         }

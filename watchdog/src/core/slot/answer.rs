@@ -21,7 +21,7 @@ impl Slot {
             reason,
             message: self.message(code, Some(request)),
             sent: request.sent,
-            read_only: request.repeatable && request.method != Method::ToolsCall,
+            read_only: request.read_only,
             restarted: (code == Code::RequestTimeout && reason == "probe-failure").then_some(true),
         };
         self.emit_request_failed(request, code, out);
@@ -88,7 +88,7 @@ impl Slot {
         match code {
             Code::ServerDisconnected => {
                 let effect = match request {
-                    Some(request) if request.repeatable => "it can be asked again",
+                    Some(request) if request.read_only => "it can be asked again",
                     Some(request) if request.sent => "whether it took effect is unknown",
                     _ => "it was not sent",
                 };

@@ -54,6 +54,7 @@ impl Slot {
         self.own.avoid(&request.id.key);
         if self.own.contains(&request.id.key) {
             // Two requests under one id cannot be told apart: the client's waits until ours is answered.
+            self.parked_until.get_or_insert(now + self.config.probe.total_timeout);
             return self.parked.push(line);
         }
         match self.admit(now, &request, out) {
@@ -84,12 +85,9 @@ impl Slot {
             Method::SubscriptionsListen | Method::Initialize => None,
             _ => self.config.request_deadline.map(|limit| now + limit),
         };
-        let repeatable = head::is_read_only(head, line) && !head.continued || self.tool_may_repeat(name.as_deref(), head);
-        let keep = repeatable
-            || matches!(
-                head.method,
-                Method::Initialize | Method::LoggingSetLevel | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe
-            );
+        let read_only = head::is_read_only(head, line) && !head.continued;
+        let repeatable = read_only || gives_state(head.method) || self.tool_may_repeat(name.as_deref(), head);
+        let keep = repeatable || head.method == Method::Initialize;
         Some(Request {
             seq: self.ledger.next_seq(),
             id,
@@ -105,7 +103,8 @@ impl Slot {
             suspect_at: None,
             busy_since: None,
             deadline_at: deadline,
-            repeatable: repeatable || is_session_state(head.method),
+            read_only,
+            repeatable,
             repeated: false,
             sent: false,
             line: keep.then(|| Bytes::copy_from_slice(line)),
@@ -323,17 +322,32 @@ impl Slot {
         }
     }
 
+    /// The time for an answer to a request of ours under a client's id is over: ours is forgotten.
+    pub(super) fn check_parked(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if self.parked_until.is_some_and(|at| at <= now) {
+            for line in &self.parked {
+                if let Scan::Message(head) = head::scan(line)
+                    && let Some(id) = head.id.and_then(|span| key(line, span))
+                {
+                    self.own.answered(&id);
+                }
+            }
+            self.resume_parked(now, out);
+        }
+    }
+
     /// Lines that waited for an id of ours to become free.
     pub(super) fn resume_parked(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.parked_until = None;
         for line in std::mem::take(&mut self.parked) {
             self.client_line(now, line, out);
         }
     }
 }
 
-/// Requests that give the session a state; sending them again does no harm.
-const fn is_session_state(method: Method) -> bool {
-    matches!(method, Method::LoggingSetLevel | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe)
+/// Requests that give the session a state, which is replayed to every new process.
+const fn gives_state(method: Method) -> bool {
+    matches!(method, Method::LoggingSetLevel | Method::ResourcesSubscribe)
 }
 
 fn head_is_object(line: &[u8]) -> bool {

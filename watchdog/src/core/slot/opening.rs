@@ -77,6 +77,8 @@ impl Slot {
         self.opening_deadline = None;
         if let Some(generation) = self.life.live() {
             self.event(now, Event::AttemptOk(generation), out);
+            // What went wrong before says nothing about what goes wrong from here on.
+            self.failure = super::Failure::default();
         }
     }
 

@@ -14,6 +14,7 @@ use crate::core::lifecycle::Event;
 use crate::core::listens::{Acknowledgement, End};
 use crate::core::own::{OwnRequest, Purpose};
 use crate::core::refusal::Code;
+use crate::core::session::Era;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
 use crate::wire::id::Id;
 use crate::wire::lines::{Oversized, OversizedKind};
@@ -239,6 +240,8 @@ impl Slot {
                 }
             }
             Method::TasksStatus => Some(line),
+            // In the stateless era log messages belong to a request in flight.
+            Method::Message if self.session.era() == Era::Stateless && self.ledger.is_empty() => None,
             _ => match head.meta_subscription_id.clone().and_then(|span| key(&line, span)) {
                 // A notification for a stream that is closed would be a protocol violation.
                 Some(id) if !self.listens.contains(&id) => None,
