@@ -59,23 +59,31 @@ impl Id {
     /// Reads an id from its JSON text. `None` for `null`, and for what is neither a number nor a string.
     #[must_use]
     pub fn parse(raw: &[u8]) -> Option<Self> {
-        let key = match raw {
-            [b'"', ..] => match text::read(text::unquote(raw)?) {
+        let mut canonical = false;
+        let key = if raw.first() == Some(&b'"') {
+            let text = text::unquote(raw)?;
+            canonical = text.iter().all(|&byte| byte >= b' ' && byte != b'\\');
+            match text::read(text) {
                 Text::Sound(text) => IdKey::Text(text.into()),
-                Text::Unsound(bytes) => IdKey::Opaque(bytes.into()),
-            },
-            _ => match small_int(raw) {
-                Some(value) => return Some(Self::from_int(value)),
-                None => number::read(raw)?.into(),
-            },
+                Text::Unsound(bytes) => {
+                    return Some(Self {
+                        key: IdKey::Opaque(bytes.into()),
+                        raw: Some(raw.into()),
+                    });
+                }
+            }
+        } else if let Some(value) = small_int(raw) {
+            return Some(Self::from_int(value));
+        } else {
+            number::read(raw)?.into()
         };
-        let canonical = Self { key, raw: None };
-        Some(if *canonical.raw() == *raw {
-            canonical
+        let made = Self { key, raw: None };
+        Some(if canonical || *made.raw() == *raw {
+            made
         } else {
             Self {
                 raw: Some(raw.into()),
-                ..canonical
+                ..made
             }
         })
     }
@@ -108,7 +116,7 @@ impl Id {
             IdKey::Int(value) => Cow::Owned(value.to_string().into_bytes()),
             IdKey::Text(text) => Cow::Owned(quote(text)),
             IdKey::Number(spelling) => Cow::Borrowed(spelling.as_bytes()),
-            // Such an id always has a spelling, which contains its bytes and at least the quotes.
+            // Not reached: such an id has a spelling from the start.
             IdKey::Opaque(bytes) => Cow::Borrowed(bytes),
         }
     }
