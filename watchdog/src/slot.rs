@@ -112,11 +112,10 @@ impl Driver {
             Effect::Spawn(generation) => self.spawn(now, generation),
             Effect::Tear { generation, hear } => {
                 let ladder = self.server.shutdown;
-                if let Some((live, runtime)) = &mut self.runtime {
-                    if *live == generation {
+                if let Some((live, runtime)) = &mut self.runtime
+                    && *live == generation {
                         runtime.stop(hear, ladder.eof_grace, ladder.term_grace);
                     }
-                }
             }
             Effect::Kill => {
                 if let Some((_, runtime)) = &mut self.runtime {

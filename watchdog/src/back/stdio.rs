@@ -219,15 +219,14 @@ impl Runtime for StdioRuntime {
         if wanted && let Poll::Ready(news) = self.poll_stdout(cx) {
             return Poll::Ready(news);
         }
-        if let Some(wait) = &mut self.explanation {
-            if wait.as_mut().poll(cx).is_ready() {
+        if let Some(wait) = &mut self.explanation
+            && wait.as_mut().poll(cx).is_ready() {
                 self.explanation = None;
                 if self.stage == Stage::Serving {
                     self.drain();
                     return Poll::Ready(News::Lost(self.lost()));
                 }
             }
-        }
         Poll::Pending
     }
 

@@ -166,11 +166,10 @@ impl Session {
         }
         let version = head.meta_protocol_version.clone().and_then(|span| line.get(span));
         let stateless = head.meta_client_capabilities && version.is_some();
-        if let Some(version) = version.and_then(|raw| serde_json::from_slice::<String>(raw).ok()) {
-            if self.version.as_ref() != Some(&version) {
+        if let Some(version) = version.and_then(|raw| serde_json::from_slice::<String>(raw).ok())
+            && self.version.as_ref() != Some(&version) {
                 self.version = Some(version);
             }
-        }
         self.era = match (self.era, head.method) {
             (_, Method::Initialize) => Era::Handshake,
             (Era::Unknown | Era::Probing, Method::Discover) => Era::Probing,
@@ -179,14 +178,15 @@ impl Session {
             (era, _) => era,
         };
         if head.method == Method::Initialize {
-            self.opening = Some(Opening { line: line.clone(), told: None, initialized: None });
+            // What is kept for long must not hold on to a whole read buffer.
+            self.opening = Some(Opening { line: Bytes::copy_from_slice(line), told: None, initialized: None });
         }
     }
 
     /// The client sent `notifications/initialized`.
     pub fn initialized(&mut self, line: &Bytes) {
         if let Some(opening) = &mut self.opening {
-            opening.initialized = Some(line.clone());
+            opening.initialized = Some(Bytes::copy_from_slice(line));
         }
     }
 
@@ -252,3 +252,6 @@ impl Session {
         Compatibility::Same { capabilities_changed: told.capabilities != now.capabilities, hash: now.hash() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,11 +44,10 @@ impl StdioFront {
 
     /// What the client does next. With `wanted` unset nothing is read, but its end is noticed.
     pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<Input> {
-        if let Some(sink) = &mut self.sink {
-            if self.outbox.backlog() == 0 && sink.poll_hangup(cx).is_ready() {
+        if let Some(sink) = &mut self.sink
+            && self.outbox.backlog() == 0 && sink.poll_hangup(cx).is_ready() {
                 self.lose();
             }
-        }
         if std::mem::take(&mut self.gone) {
             return Poll::Ready(Input::Gone);
         }

@@ -24,7 +24,7 @@ const CALLS: usize = 16;
 /// A chain's end, or a request that a probe wants sent.
 pub(super) enum ChainNews {
     /// It has ended.
-    Done { generation: Generation, report: Report, cpu_before: Option<Duration> },
+    Done { generation: Generation, report: Box<Report>, cpu_before: Option<Duration> },
     /// It broke down.
     Broken(Generation),
     /// A probe calls.
@@ -111,7 +111,7 @@ impl Chains {
         Poll::Ready(match ended {
             Ok((links, report)) => {
                 self.links = Some(links);
-                ChainNews::Done { generation, report, cpu_before }
+                ChainNews::Done { generation, report: Box::new(report), cpu_before }
             }
             Err(error) => {
                 tracing::error!(target: "mcp", %error, "a probe chain broke down");

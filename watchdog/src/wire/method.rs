@@ -113,7 +113,7 @@ impl Method {
     }
 
     /// Whether a request may be written to a second server process after the first one died with it (contract, promise
-    /// 2; the tasks' rows of the message table). Methods that end in `/list` but are not named here are decided by
+    /// 2, which is stricter than wire.md about tasks). Methods that end in `/list` but are not named here are decided by
     /// [`is_read_only`](super::head::is_read_only).
     #[must_use]
     pub fn is_read_only(self) -> bool {
@@ -122,9 +122,7 @@ impl Method {
             | Self::Discover
             | Self::ResourcesRead
             | Self::PromptsGet
-            | Self::CompletionComplete
-            | Self::TasksGet
-            | Self::TasksResult => true,
+            | Self::CompletionComplete => true,
             _ => self.name().is_some_and(is_list_name),
         }
     }
@@ -182,8 +180,6 @@ mod tests {
                 "resources/read",
                 "prompts/get",
                 "completion/complete",
-                "tasks/get",
-                "tasks/result",
                 "server/discover",
                 "prompts/list",
                 "resources/list",

@@ -199,7 +199,7 @@ fn names_and_promises_reach_unknown_methods() {
         of(r#"{"id":1,"method":"tools/call"}"#),
         ("tools/call".to_owned(), false)
     );
-    assert_eq!(of(r#"{"id":1,"method":"tasks\/get"}"#), ("tasks/get".to_owned(), true));
+    assert_eq!(of(r#"{"id":1,"method":"tasks\/get"}"#), ("tasks/get".to_owned(), false));
     assert_eq!(of(r#"{"id":1,"result":{}}"#), (String::new(), false));
 }
 
