@@ -29,4 +29,5 @@ pub use stderr_tail::StderrTail;
 pub(crate) use descriptor::{duplicate, wait_writable};
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;

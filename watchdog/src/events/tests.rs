@@ -1,4 +1,3 @@
-use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, SystemTime};
 
@@ -415,8 +414,8 @@ fn ids_sort_by_time() {
 
 /// What is in the log after all kinds were written.
 fn written(level: LogLevel, format: LogFormat, stderr: bool) -> Vec<String> {
-    let (read, write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).unwrap();
-    let log = LogHandle::start(write, &Log { level, format }, "memory").unwrap();
+    let (mut read, write) = std::io::pipe().unwrap();
+    let log = LogHandle::start(write.into(), &Log { level, format }, "memory").unwrap();
     tracing::subscriber::with_default(telemetry::subscriber(&log), || {
         let mut writer = EventWriter::new(log.clone(), &Events { stderr });
         for (kind, ..) in all() {
@@ -429,7 +428,7 @@ fn written(level: LogLevel, format: LogFormat, stderr: bool) -> Vec<String> {
     assert!(log.flush(Duration::from_secs(20)));
     drop(log);
     let mut text = String::new();
-    File::from(read).read_to_string(&mut text).unwrap();
+    read.read_to_string(&mut text).unwrap();
     text.lines().map(str::to_owned).collect()
 }
 

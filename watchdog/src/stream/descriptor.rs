@@ -273,6 +273,7 @@ impl Handle {
     }
 
     /// The descriptor as it was given to us.
+    #[cfg(target_os = "linux")]
     pub(super) fn into_original(self) -> OwnedFd {
         self.original.unwrap_or(self.used)
     }

@@ -123,7 +123,7 @@ impl Sink {
     }
 
     /// Whether a thread does the writing.
-    #[cfg(test)]
+    #[cfg(all(test, target_os = "linux"))]
     pub(super) const fn is_threaded(&self) -> bool {
         matches!(self.inner, Inner::Thread(_))
     }

@@ -1,7 +1,7 @@
 //! Where bytes come from.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
@@ -57,7 +57,6 @@ impl Source {
     /// # Errors
     /// Where the event loop does not take the descriptor.
     pub fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
-        use std::os::fd::AsFd;
         descriptor::set_nonblocking(fd.as_fd())?;
         match Polled::new(Handle::new(fd), End::Read) {
             Ok(fd) => Ok(Self::polled(fd, Call::Read, true)),
@@ -70,7 +69,6 @@ impl Source {
     /// # Errors
     /// Where it is closed, or the thread that it needs cannot be started.
     pub fn inherited(fd: OwnedFd) -> io::Result<Self> {
-        use std::os::fd::AsFd;
         let kind = descriptor::kind(fd.as_fd())?;
         match inherited_polled(fd, kind) {
             Ok(source) => Ok(source),
@@ -153,7 +151,7 @@ impl Source {
     }
 
     /// Whether a thread does the reading.
-    #[cfg(test)]
+    #[cfg(all(test, target_os = "linux"))]
     pub(super) const fn is_threaded(&self) -> bool {
         matches!(self.inner, Inner::Thread(_))
     }
@@ -162,7 +160,6 @@ impl Source {
 /// Puts the descriptor under the event loop, or gives it back where that cannot be done without touching its flags.
 #[cfg(target_os = "linux")]
 fn inherited_polled(fd: OwnedFd, kind: Kind) -> Result<Source, OwnedFd> {
-    use std::os::fd::AsFd;
     let drains = descriptor::short_read_drains(fd.as_fd(), kind);
     let (handle, call) = match kind {
         Kind::Fifo => match descriptor::open_again(fd.as_fd(), End::Read) {

@@ -211,4 +211,5 @@ fn write_all(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;

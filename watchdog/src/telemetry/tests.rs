@@ -1,16 +1,14 @@
-use std::fs::File;
 use std::io::Read;
 
 use tracing::{Level, debug, error, info, info_span, warn};
 
 use super::*;
 
-fn log(level: LogLevel, format: LogFormat) -> (LogHandle, File) {
-    let (read, write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).unwrap();
-    let queue = Queue::start(write, move |lost| format::dropped(format, lost)).unwrap();
+fn log(level: LogLevel, format: LogFormat) -> (LogHandle, io::PipeReader) {
+    let (read, write) = io::pipe().unwrap();
     (
-        LogHandle::new(Some(queue), &Log { level, format }, "memory"),
-        read.into(),
+        LogHandle::start(write.into(), &Log { level, format }, "memory").unwrap(),
+        read,
     )
 }
 

@@ -1,16 +1,28 @@
+use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{Shutdown, shutdown};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-use super::super::descriptor::Kind;
+use super::super::descriptor::{self, End, Kind};
 use super::super::thread::Writer;
 use super::*;
 
-fn drain(fd: &OwnedFd, length: usize) -> Vec<u8> {
+/// One read of at most `length` bytes by the other side; fails instead of hanging.
+fn read_blocking(fd: &OwnedFd, length: usize) -> nix::Result<Vec<u8>> {
+    let mut entry = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    assert_ne!(
+        nix::poll::poll(&mut entry, PollTimeout::try_from(DEADLINE).unwrap()),
+        Ok(0),
+        "it hangs"
+    );
     let mut bytes = vec![0; length];
-    let read = nix::unistd::read(fd, &mut bytes).unwrap();
+    let read = nix::unistd::read(fd, &mut bytes)?;
     bytes.truncate(read);
-    bytes
+    Ok(bytes)
+}
+
+fn drain(fd: &OwnedFd, length: usize) -> Vec<u8> {
+    read_blocking(fd, length).unwrap()
 }
 
 #[tokio::test]
@@ -28,6 +40,8 @@ async fn slices_arrive_in_order() {
 async fn more_slices_than_the_kernel_takes_are_written_in_part() {
     for (theirs, ours) in [pipe(), sockets()] {
         let mut sink = Sink::inherited(ours).unwrap();
+        // Takes the event, so that only what the first write has said counts for the second.
+        stays_pending(|cx| sink.poll_hangup(cx).is_ready()).await;
         let slices = vec![IoSlice::new(b"x"); 3000];
         assert_eq!(soon(poll_fn(|cx| sink.poll_write(cx, &slices))).await.unwrap(), 1024);
         assert_eq!(
@@ -124,6 +138,17 @@ async fn the_loss_of_the_reader_is_noticed_behind_unread_data() {
     }
 }
 
+#[test]
+fn the_kernel_is_asked_about_the_right_half() {
+    let (ours, theirs) = sockets();
+    let asked = || [End::Read, End::Write].map(|end| descriptor::hung_up(ours.as_fd(), end));
+    assert_eq!(asked(), [false, false]);
+    shutdown(theirs.as_raw_fd(), Shutdown::Write).unwrap();
+    assert_eq!(asked(), [true, false]);
+    drop(theirs);
+    assert_eq!(asked(), [true, true]);
+}
+
 /// A client that has nothing more to say may still listen.
 #[tokio::test]
 async fn a_client_that_closed_its_writing_half_is_still_a_reader() {
@@ -170,9 +195,8 @@ async fn dropping_a_sink_ends_the_stream() {
         soon(write_all(&mut sink, b"bye")).await.unwrap();
         drop(sink);
         assert_eq!(drain(&theirs, 100), b"bye");
-        let mut end = [0; 1];
-        match nix::unistd::read(&theirs, &mut end) {
-            Ok(0) => {}
+        match read_blocking(&theirs, 1) {
+            Ok(end) if end.is_empty() => {}
             Err(nix::errno::Errno::EIO) if terminal => {}
             other => panic!("no end: {other:?}"),
         }
