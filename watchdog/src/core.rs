@@ -16,3 +16,6 @@ pub mod own;
 pub mod refusal;
 pub mod session;
 pub mod slot;
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -127,3 +127,6 @@ impl Asks {
         owners.peek().is_some() && owners.all(|ask| Some(ask.generation) != live)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -112,13 +112,6 @@ impl Hold {
         self.queue.is_empty()
     }
 
-    /// Gives every line its time to wait from `expires` on, where it has none.
-    pub fn start_clock(&mut self, expires: Instant) {
-        for held in &mut self.queue {
-            held.expires.get_or_insert(expires);
-        }
-    }
-
     /// Moves all times by as much as the machine slept.
     pub fn postpone(&mut self, gap: std::time::Duration) {
         for held in &mut self.queue {
@@ -130,3 +123,6 @@ impl Hold {
 fn first_seq(held: &Held) -> u64 {
     held.requests.first().map_or(u64::MAX, |request| request.seq)
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,8 @@ pub struct RequestKey {
 pub struct Request {
     /// Its place in the order of all requests of the slot.
     pub seq: u64,
+    /// The line that it is sent in: the place of the first request in that line. Only batches have others.
+    pub tag: u64,
     /// Its id, as the client spelled it.
     pub id: Id,
     /// Its method.
@@ -163,6 +165,8 @@ impl Ledger {
         if let Some(request) = self.requests.get_mut(id) {
             request.suspect_at = request.patience.map(|patience| now + patience);
             request.busy_since = None;
+            // It may have been overdue, and then the wake does not count it any more.
+            self.wake = earliest([self.wake, request.suspect_at]);
         }
         true
     }
@@ -196,12 +200,6 @@ impl Ledger {
         let future = |at: Option<Instant>| at.filter(|at| *at > now);
         self.wake = self.requests.values().fold(None, |wake, r| earliest([wake, future(r.suspect_at), r.deadline_at]));
         (expired, overdue)
-    }
-
-    /// Whether a request is overdue.
-    #[must_use]
-    pub fn is_overdue(&self, now: Instant) -> bool {
-        self.requests.values().any(|request| passed(request.suspect_at, now))
     }
 
     /// Gives overdue requests more time: their own patience, or `grace` where the server is busy.
@@ -242,3 +240,6 @@ fn passed(at: Option<Instant>, now: Instant) -> bool {
 pub(super) fn earliest<const N: usize>(times: [Option<Instant>; N]) -> Option<Instant> {
     times.into_iter().flatten().min()
 }
+
+#[cfg(test)]
+mod tests;

@@ -307,5 +307,5 @@ impl Lifecycle {
     }
 }
 
-
-
+#[cfg(test)]
+mod tests;

@@ -124,3 +124,6 @@ impl Listens {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

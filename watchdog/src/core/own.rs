@@ -76,11 +76,11 @@ impl Own {
 
     /// A client's request carries this id: when it comes near ours, we move.
     pub const fn avoid(&mut self, id: &IdKey) {
-        if let IdKey::Int(n) = id {
-            let distance = *n - BASE - self.next;
-            if *n >= BASE && distance > -1000 && distance < 1000 {
-                self.next = (self.next + STRIDE) % RANGE;
-            }
+        if let IdKey::Int(n) = id
+            && *n >= BASE
+            && (*n - BASE).abs_diff(self.next) < 1000
+        {
+            self.next = (self.next + STRIDE) % RANGE;
         }
     }
 
@@ -112,3 +112,6 @@ impl Own {
         calls.collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,3 +180,6 @@ impl Refusal {
         result
     }
 }
+
+#[cfg(test)]
+mod tests;

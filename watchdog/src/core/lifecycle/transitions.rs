@@ -115,7 +115,8 @@ impl Lifecycle {
         if !intentional && self.backoff.exhausted() {
             self.state = self.give_up(out);
         } else {
-            let phase = self.wait(now, reason, out);
+            // What somebody wanted happens now; what nobody wanted takes its delay.
+            let phase = if intentional { self.attempt(now, out) } else { self.wait(now, reason, out) };
             self.state = State::Reconnecting { reason, phase };
         }
     }
@@ -237,7 +238,6 @@ impl Lifecycle {
             State::Connected(_) => {
                 self.backoff.reset();
                 self.replace(now, Reason::Force, true, out);
-                self.attempt_now(now, out);
             }
             State::Connecting(_) | State::Reconnecting { .. } => {
                 self.backoff.reset();
@@ -245,16 +245,20 @@ impl Lifecycle {
             }
             State::PermanentlyFailed { trial } => {
                 self.backoff.reset();
-                let phase = trial.unwrap_or(Phase::Clearing);
-                self.state = State::Reconnecting { reason: Reason::Force, phase };
-                if trial.is_none_or(|phase| matches!(phase, Phase::Waiting { .. })) {
-                    self.disarm(out);
-                    let phase = self.attempt(now, out);
-                    self.set_phase(phase);
-                }
+                self.resume(now, trial, Reason::Force, out);
             }
         }
         None
+    }
+
+    /// Leaves `PermanentlyFailed` with an attempt, or with the trial that runs.
+    fn resume(&mut self, now: Instant, trial: Option<Phase>, reason: Reason, out: &mut Vec<Action>) {
+        self.state = State::Reconnecting { reason, phase: trial.unwrap_or(Phase::Clearing) };
+        if trial.is_none_or(|phase| matches!(phase, Phase::Waiting { .. })) {
+            self.disarm(out);
+            let phase = self.attempt(now, out);
+            self.set_phase(phase);
+        }
     }
 
     /// Ends a waiting phase with an attempt; joins one that runs.
@@ -355,21 +359,25 @@ impl Lifecycle {
     /// E17.
     pub(super) fn configured(&mut self, now: Instant, replace: bool, out: &mut Vec<Action>) {
         match self.state {
-            State::Connected(_) if replace => {
-                self.replace(now, Reason::Config, true, out);
-                self.attempt_now(now, out);
-            }
-            State::Connecting(Phase::Attempting) if replace => {
-                self.tear(out);
-                self.state = State::Connecting(Phase::Clearing);
-            }
+            State::Connected(_) if replace => self.replace(now, Reason::Config, true, out),
+            State::Connecting(Phase::Attempting) if replace => self.replace_attempt(out),
+            State::Reconnecting { phase: Phase::Attempting, .. } if replace => self.replace_attempt(out),
             State::Reconnecting { .. } => self.attempt_now(now, out),
-            State::PermanentlyFailed { trial: None } => {
-                let phase = self.attempt(now, out);
-                self.state = State::Reconnecting { reason: Reason::Config, phase };
+            State::PermanentlyFailed { trial } => {
+                self.resume(now, trial, Reason::Config, out);
+                if replace && trial == Some(Phase::Attempting) {
+                    self.replace_attempt(out);
+                }
             }
             _ => {}
         }
+    }
+
+    /// An attempt that runs with an old configuration makes room for another one.
+    fn replace_attempt(&mut self, out: &mut Vec<Action>) {
+        self.tear(out);
+        self.set_phase(Phase::Clearing);
+        out.push(Action::FailInFlight(Loss::Disconnected(Reason::Config)));
     }
 
     /// E18.

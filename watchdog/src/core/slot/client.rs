@@ -88,8 +88,10 @@ impl Slot {
         let read_only = head::is_read_only(head, line) && !head.continued;
         let repeatable = read_only || gives_state(head.method) || self.tool_may_repeat(name.as_deref(), head);
         let keep = repeatable || head.method == Method::Initialize;
+        let seq = self.ledger.next_seq();
         Some(Request {
-            seq: self.ledger.next_seq(),
+            seq,
+            tag: seq,
             id,
             method: head.method,
             name,
@@ -179,6 +181,8 @@ impl Slot {
     }
 
     fn keep(&mut self, now: Instant, mut held: Held, out: &mut Vec<Effect>) {
+        // What waits must not hold on to a whole read buffer.
+        held.line = Bytes::copy_from_slice(&held.line);
         // The client's opening waits through failed attempts; its limit is that of the first answer.
         let opening = held.requests.iter().any(|request| request.method == Method::Initialize);
         held.expires = (!opening || self.life.connected_once()).then(|| now + self.config.restart.hold);
