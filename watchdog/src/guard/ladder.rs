@@ -59,18 +59,19 @@ impl Ladder {
         self.stop(now, Duration::ZERO, Duration::ZERO);
     }
 
-    /// The leader has ended: the rest gets SIGTERM at once. A stop in progress then leaves it the grace that was asked for.
+    /// The leader has ended, and the rest is to have SIGTERM now, where it has not had it yet. A stop in progress leaves the
+    /// rest the grace that was asked for: a launcher ends on SIGTERM at once, the server behind it may have to save.
     pub(super) fn leader_ended(&mut self, now: Instant) {
         let grace = match self.deadlines {
-            // On the TERM rung: its deadline holds.
-            Some(_) if self.termed => return,
+            Some(deadlines) if self.termed => deadlines.kill.saturating_duration_since(now),
             Some(deadlines) => deadlines.kill.saturating_duration_since(deadlines.term),
             None => LEFTOVER_GRACE,
         };
         self.stop(now, Duration::ZERO, grace);
+        self.termed = false;
     }
 
-    /// The next rung if its time has come. `Term` comes at most once and never after `Kill`; `Kill` as often as asked.
+    /// The next rung if its time has come. `Term` comes once, and once more when the leader ends; `Kill` as often as asked.
     pub(super) fn due(&mut self, now: Instant) -> Option<Rung> {
         let deadlines = self.deadlines?;
         if deadlines.kill <= now {

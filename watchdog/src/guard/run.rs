@@ -21,6 +21,10 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(2
 /// How many rounds have the short pause.
 const SHORT_PAUSES: u32 = 100;
 
+/// How often what a leader left behind is looked at when nothing is heard: on systems without subreapers the end of an orphan
+/// is not told to the guard.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
 /// Executes the launch and stays until its tree is gone.
 pub(super) fn run(control: Control, child_ended: OwnedFd, launch: &Launch, stdio: Stdio) {
     match spawn::spawn(launch, stdio) {
@@ -72,7 +76,7 @@ impl Guard {
     fn turn(&mut self) -> bool {
         self.obey();
         self.reap();
-        if self.tree.is_empty() {
+        if self.tree.reap_rest() {
             self.finish(Vec::new());
             return true;
         }
@@ -104,7 +108,7 @@ impl Guard {
 
     /// Reaps, and reports the leader's end at once: the engine answers clients on it.
     fn reap(&mut self) {
-        let ended = self.tree.reap();
+        let ended = self.tree.reap_until_leader();
         self.notice_start(ended.is_some());
         let Some(ending) = ended else { return };
         if self.started {
@@ -151,12 +155,14 @@ impl Guard {
 
     /// Waits for an order, an end, or the next deadline.
     fn wait(&self) {
+        let deadline = self
+            .ladder
+            .next()
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = match &self.sweep {
             Some(sweep) => Some(PAUSES[usize::from(sweep.rounds > SHORT_PAUSES)]),
-            None => self
-                .ladder
-                .next()
-                .map(|deadline| deadline.saturating_duration_since(Instant::now())),
+            None if self.tree.leader_ended() => Some(deadline.map_or(LOOK_AGAIN, |deadline| deadline.min(LOOK_AGAIN))),
+            None => deadline,
         };
         let mut watched = vec![readable(self.child_ended.as_fd())];
         watched.extend((!self.control.is_gone()).then(|| readable(self.control.as_fd())));

@@ -1,5 +1,6 @@
 //! The child's process tree as the guard sees it: a leader, and everybody else.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use nix::errno::Errno;
@@ -15,6 +16,10 @@ use super::message::Ending;
 pub(super) struct Tree {
     leader: Pid,
     state: Leader,
+    /// Whether the group as a whole has had SIGTERM.
+    group_terminated: bool,
+    /// Who else was there to have it: numbers and start times.
+    terminated: BTreeSet<(Pid, u64)>,
 }
 
 /// What has become of the leader.
@@ -34,6 +39,8 @@ impl Tree {
         Self {
             leader,
             state: Leader::Alive,
+            group_terminated: false,
+            terminated: BTreeSet::new(),
         }
     }
 
@@ -42,10 +49,14 @@ impl Tree {
         self.leader
     }
 
-    /// Reaps whoever has ended but the leader. Gives the leader's ending, once.
-    pub(super) fn reap(&mut self) -> Option<Ending> {
+    /// Whether the leader has ended.
+    pub(super) fn leader_ended(&self) -> bool {
+        self.state != Leader::Alive
+    }
+
+    /// Reaps while the leader is alive. Gives the leader's ending, once; it stays unreaped.
+    pub(super) fn reap_until_leader(&mut self) -> Option<Ending> {
         if self.state != Leader::Alive {
-            self.reap_beside_the_leader();
             return None;
         }
         while let Some(ended) = exits::next() {
@@ -60,28 +71,13 @@ impl Tree {
         None
     }
 
-    /// An unreaped leader hides all the others from a look at "any child", so they are asked for by name.
-    fn reap_beside_the_leader(&self) {
-        if self.state == Leader::Reaped {
-            exits::reap_all();
-            return;
-        }
-        for member in self.others().unwrap_or_default() {
-            // Those that are not our children are not reaped by this, and need not be.
-            exits::reap(member.pid);
-        }
-    }
-
-    fn others(&self) -> io::Result<Vec<Member>> {
-        members::list(self.leader)
-    }
-
-    /// Whether nothing is left. The listing may miss one that is changing its parent at that moment, so it only says when to
-    /// ask the question that has a sure answer: whether the guard has any child.
-    pub(super) fn is_empty(&mut self) -> bool {
+    /// Reaps after the leader's end. Gives whether nothing is left of the tree, the leader included.
+    pub(super) fn reap_rest(&mut self) -> bool {
         match self.state {
             Leader::Alive => return false,
-            Leader::Ended if !self.others().is_ok_and(|others| others.is_empty()) => return false,
+            // An unreaped leader hides all the others from a look at "any child", so they are reaped by name. The listing may miss
+            // one that is changing its parent at that moment, so it only says when to ask the question that has a sure answer.
+            Leader::Ended if !self.reap_by_name() => return false,
             Leader::Ended => {
                 exits::reap(self.leader);
                 self.state = Leader::Reaped;
@@ -91,21 +87,35 @@ impl Tree {
         exits::reap_all() && self.others().is_ok_and(|others| others.is_empty())
     }
 
-    /// SIGTERM, and SIGCONT so that a stopped process meets it, to every process once.
-    pub(super) fn terminate(&self) {
-        let signals = [Signal::SIGTERM, Signal::SIGCONT];
-        // Who is in the group is asked before the signal that may end them.
-        let others = self.others().unwrap_or_default();
-        let beside: Vec<_> = others
-            .into_iter()
-            .filter(|member| !self.is_in_group(member.pid))
-            .collect();
-        self.signal_group(&signals);
-        beside.into_iter().for_each(|member| members::signal(member, &signals));
+    /// Whether nobody was left to be listed.
+    fn reap_by_name(&self) -> bool {
+        // Those that are not the guard's children are not reaped by this, and count.
+        self.others()
+            .is_ok_and(|others| others.into_iter().filter(|member| !exits::reap(member.pid)).count() == 0)
     }
 
-    fn is_in_group(&self, pid: Pid) -> bool {
-        self.state != Leader::Reaped && members::group_of(pid) == Some(self.leader)
+    fn others(&self) -> io::Result<Vec<Member>> {
+        members::list(self.leader)
+    }
+
+    /// SIGTERM, and SIGCONT so that a stopped process meets it. Repeated, it is for those who have come since: many programs
+    /// take a second SIGTERM as an order to drop everything.
+    pub(super) fn terminate(&mut self) {
+        let signals = [Signal::SIGTERM, Signal::SIGCONT];
+        // They are looked at before the signal that may end them.
+        let others = self.others().unwrap_or_default().into_iter();
+        let mut others: Vec<_> = others
+            .filter_map(|member| Some((member, members::look(member.pid)?)))
+            .collect();
+        others.retain(|(member, look)| self.terminated.insert((member.pid, look.start)));
+        if !self.group_terminated && self.state != Leader::Reaped {
+            self.group_terminated = true;
+            others.retain(|(_, look)| look.group != self.leader);
+            self.signal_group(&signals);
+        }
+        others
+            .into_iter()
+            .for_each(|(member, _)| members::signal(member, &signals));
     }
 
     /// One round of SIGKILL to everything that can be found.
@@ -135,7 +145,7 @@ impl Tree {
         leader
             .into_iter()
             .chain(others)
-            .filter(|&pid| members::group_of(pid).is_some())
+            .filter(|&pid| members::look(pid).is_some())
             .collect()
     }
 }

@@ -88,9 +88,10 @@ async fn a_stopped_child_meets_term() {
     rig.line().await;
     send_signal(leader, Signal::SIGSTOP);
     until("the child is stopped", || state(leader) == Some('T')).await;
-    rig.stop(0, 10_000);
+    let stopped = rig.stop(0, 10_000);
     assert_eq!(rig.exited().await, Ending::Code(5));
     rig.empty().await;
+    assert!(stopped.elapsed() < Duration::from_secs(5), "{:?}", stopped.elapsed());
 }
 
 #[tokio::test]
@@ -121,6 +122,24 @@ async fn the_term_grace_is_the_trees_not_the_leaders() {
     assert_eq!(rig.exited().await, Ending::Code(1));
     rig.empty().await;
     assert_eq!(rig.rest().await, "saved\n");
+}
+
+/// The leader's last act is to start another one, which was not there for SIGTERM.
+#[tokio::test]
+async fn what_is_started_in_the_term_grace_has_term_when_the_leader_ends() {
+    let late = "trap 'echo late; exit' TERM; echo up; while :; do sleep 60 & wait; done";
+    let last_act = format!("sh -c \"{late}\" & read x <&3; exit 1");
+    let mut rig = shell(&format!(
+        "exec 3<&0; last() {{ {last_act}; }}; trap last TERM; echo ready; while :; do sleep 60 & wait; done"
+    ));
+    rig.started().await;
+    assert_eq!(rig.line().await, "ready");
+    rig.child.stop(Duration::ZERO, Duration::from_secs(60));
+    assert_eq!(rig.line().await, "up");
+    rig.write("\n").await;
+    assert_eq!(rig.exited().await, Ending::Code(1));
+    rig.empty().await;
+    assert_eq!(rig.rest().await, "late\n");
 }
 
 /// Each process starts the next one in a session of its own and ends; whoever is listed has gone when it is signalled.

@@ -59,16 +59,27 @@ fn a_leader_that_ends_in_the_eof_grace_advances_the_ladder_by_a_rung() {
 }
 
 #[test]
-fn a_leader_that_ends_in_the_term_grace_changes_nothing() {
+fn a_leader_that_ends_in_the_term_grace_repeats_term_and_leaves_the_end_where_it_was() {
     let start = Instant::now();
     let mut ladder = Ladder::default();
     ladder.stop(start, ms(0), ms(300));
     assert_eq!(ladder.due(start), Some(Rung::Term));
     ladder.leader_ended(start + ms(20));
+    assert_eq!(ladder.due(start + ms(20)), Some(Rung::Term));
     assert_eq!(
-        (ladder.due(start + ms(20)), ladder.next()),
+        (ladder.due(start + ms(21)), ladder.next()),
         (None, Some(start + ms(300)))
     );
+}
+
+#[test]
+fn a_leader_that_is_killed_at_the_end_of_the_ladder_changes_nothing() {
+    let start = Instant::now();
+    let mut ladder = Ladder::default();
+    ladder.kill(start);
+    assert_eq!(ladder.due(start), Some(Rung::Kill));
+    ladder.leader_ended(start + ms(1));
+    assert_eq!(ladder.due(start + ms(1)), Some(Rung::Kill));
 }
 
 #[test]

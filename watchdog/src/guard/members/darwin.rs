@@ -9,6 +9,8 @@ use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgid};
 
+use super::Look;
+
 /// A process of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Member {
@@ -50,9 +52,9 @@ fn ask(listing: Listing, of: Pid) -> io::Result<Vec<Pid>> {
     Ok(pids.into_iter().filter(|&pid| pid > 0).map(Pid::from_raw).collect())
 }
 
-/// The process group of a member, if it lives.
-pub(crate) fn group_of(pid: Pid) -> Option<Pid> {
-    getpgid(Some(pid)).ok()
+/// Looks at a member; `None` if it has ended.
+pub(crate) fn look(pid: Pid) -> Option<Look> {
+    getpgid(Some(pid)).ok().map(|group| Look { group, start: 0 })
 }
 
 /// Sends signals, in order, to a member of a fresh list.

@@ -8,6 +8,7 @@ use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
+use super::Look;
 pub(crate) use crate::os::Member;
 use crate::os::{descendants, stat};
 
@@ -18,9 +19,13 @@ pub(crate) fn list(leader: Pid) -> io::Result<Vec<Member>> {
     Ok(members)
 }
 
-/// The process group of a member, if it lives.
-pub(crate) fn group_of(pid: Pid) -> Option<Pid> {
-    stat(pid).ok().filter(|stat| !stat.is_dead()).map(|stat| stat.group)
+/// Looks at a member; `None` if it has ended.
+pub(crate) fn look(pid: Pid) -> Option<Look> {
+    let stat = stat(pid).ok().filter(|stat| !stat.is_dead())?;
+    Some(Look {
+        group: stat.group,
+        start: stat.start,
+    })
 }
 
 /// Sends signals, in order, to a member of a list. That it has gone meanwhile, or may not be signalled, is not an error:
