@@ -1,4 +1,11 @@
 //! The integration tests, in one binary.
 
+mod cli;
 mod fixture;
+mod interop;
+mod rig;
+mod scenarios;
 mod smoke;
+mod streams;
+mod survivors;
+mod tidy;
