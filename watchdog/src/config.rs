@@ -113,8 +113,19 @@ pub enum LogFormat {
 /// `events`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Events {
-    /// Whether events appear on stderr among the log lines.
-    pub stderr: bool,
+    /// Whether and how events appear on stderr among the log lines.
+    pub stderr: EventForm,
+}
+
+/// `events.stderr`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventForm {
+    /// In the form of the log lines.
+    Text,
+    /// One JSON object a line, whatever form the log has.
+    Jsonl,
+    /// Not at all.
+    Off,
 }
 
 /// One server: a section under `servers:`.

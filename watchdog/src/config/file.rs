@@ -12,10 +12,11 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::Value;
 
+use super::EventForm;
 use super::duration::{Above, LineLimit, OrOff, Size};
 use super::preset::Preset;
 use super::text::{Attempts, Count, Factor, Fraction, Written};
-use super::words::{Announce, Dropped, EventFormat, EventText, Transport, Version};
+use super::words::{Announce, Dropped, EventFormat, Transport, Version};
 use super::{
     ChainMode, ControlListen, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy, RetryTools,
     Start, StrayStdout, ToolErrors,
@@ -63,7 +64,7 @@ pub(crate) struct Management {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Events {
-    pub(crate) stderr: Option<Written<EventText>>,
+    pub(crate) stderr: Option<Written<EventForm>>,
     pub(crate) file: Text,
     pub(crate) format: Option<Written<EventFormat>>,
     pub(crate) ring: Option<Written<Count>>,

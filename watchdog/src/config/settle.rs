@@ -9,7 +9,7 @@ use super::error::{ConfigError, ConfigErrors};
 use super::load::{Effective, Environment, KnownProbes};
 use super::text::Written;
 use super::tree::{Node, Origin, Step};
-use super::words::{EventText, Transport};
+use super::words::Transport;
 use super::{Catalog, Config, Control, Errors, Events, Handshake, Health, Limits, Log, Retry, Server, Shutdown, file};
 
 mod command;
@@ -71,13 +71,10 @@ pub(crate) fn config(
         level: need(log.level, "log.level")?,
         format: need(log.format, "log.format")?,
     };
-    let events = need(top.events.unwrap_or_default().stderr, "events.stderr")?;
     let listen = need(top.control.unwrap_or_default().listen, "control.listen")?;
     Ok(Config {
         on_permanent_failure: need(top.on_permanent_failure, "on_permanent_failure")?,
-        events: Events {
-            stderr: events != EventText::Off,
-        },
+        events: Events { stderr: need(top.events.unwrap_or_default().stderr, "events.stderr")? },
         log,
         control: Control { listen },
         server: self::server(server, context, warnings)?,

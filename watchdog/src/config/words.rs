@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::text::{FromText, quoted, words};
 use super::{
-    ChainMode, ControlListen, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy, RetryTools,
-    Start, StrayStdout, ToolErrors,
+    ChainMode, ControlListen, EventForm, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy,
+    RetryTools, Start, StrayStdout, ToolErrors,
 };
 
 words!(OnPermanentFailure { "stay" => OnPermanentFailure::Stay, "exit" => OnPermanentFailure::Exit });
@@ -84,18 +84,7 @@ pub(crate) struct Dropped(pub(crate) bool);
 
 words!(Dropped { "keep" => Dropped(false), "drop" => Dropped(true) });
 
-/// `events.stderr`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EventText {
-    /// Among the log lines, in their form.
-    Text,
-    /// One JSON object a line.
-    Jsonl,
-    /// Not at all.
-    Off,
-}
-
-words!(EventText { "text" => EventText::Text, "jsonl" => EventText::Jsonl, "off" => EventText::Off });
+words!(EventForm { "text" => EventForm::Text, "jsonl" => EventForm::Jsonl, "off" => EventForm::Off });
 
 /// `events.format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@ use std::time::{Duration, SystemTime};
 
 use super::write::{Envelope, to_json};
 use super::*;
-use crate::config::{Events, Log, LogFormat, LogLevel};
+use crate::config::{EventForm, Events, Log, LogFormat, LogLevel};
 use crate::telemetry::{self, LogHandle};
 
 /// Each kind once, with its level and its line.
@@ -413,7 +413,7 @@ fn ids_sort_by_time() {
 }
 
 /// What is in the log after all kinds were written.
-fn written(level: LogLevel, format: LogFormat, stderr: bool) -> Vec<String> {
+fn written(level: LogLevel, format: LogFormat, stderr: EventForm) -> Vec<String> {
     let (mut read, write) = std::io::pipe().unwrap();
     let log = LogHandle::start(write.into(), &Log { level, format }, "memory").unwrap();
     tracing::subscriber::with_default(telemetry::subscriber(&log), || {
@@ -434,7 +434,7 @@ fn written(level: LogLevel, format: LogFormat, stderr: bool) -> Vec<String> {
 
 #[test]
 fn events_are_written_as_text() {
-    let lines = written(LogLevel::Debug, LogFormat::Text, true);
+    let lines = written(LogLevel::Debug, LogFormat::Text, EventForm::Text);
     assert_eq!(lines.len(), all().len());
     for (line, (kind, level, text)) in lines.iter().zip(all()) {
         let level = level.name().to_uppercase();
@@ -445,7 +445,7 @@ fn events_are_written_as_text() {
 
 #[test]
 fn events_are_written_as_json() {
-    let lines = written(LogLevel::Debug, LogFormat::Json, true);
+    let lines = written(LogLevel::Debug, LogFormat::Json, EventForm::Text);
     assert_eq!(lines.len(), all().len());
     let mut ids = std::collections::BTreeSet::new();
     for ((line, (kind, ..)), number) in lines.iter().zip(all()).zip(1_u64..) {
@@ -465,7 +465,17 @@ fn events_are_written_as_json() {
 fn the_level_and_the_switch_count_for_both_forms() {
     for format in [LogFormat::Text, LogFormat::Json] {
         let expected = all().iter().filter(|(_, level, _)| *level >= Level::Warn).count();
-        assert_eq!(written(LogLevel::Warn, format, true).len(), expected);
-        assert!(written(LogLevel::Debug, format, false).is_empty());
+        assert_eq!(written(LogLevel::Warn, format, EventForm::Text).len(), expected);
+        assert!(written(LogLevel::Debug, format, EventForm::Off).is_empty());
+    }
+}
+
+#[test]
+fn events_can_be_json_among_lines_for_people() {
+    let lines = written(LogLevel::Debug, LogFormat::Text, EventForm::Jsonl);
+    assert_eq!(lines.len(), all().len());
+    for (line, (kind, ..)) in lines.iter().zip(all()) {
+        let object: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(object["type"], kind.name());
     }
 }

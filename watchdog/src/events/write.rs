@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::{Event, Level, id};
-use crate::config::{Events, LogFormat};
+use crate::config::{EventForm, Events, LogFormat};
 use crate::telemetry::{LogHandle, timestamp};
 
 /// The version of the JSON form.
@@ -16,7 +16,7 @@ const VERSION: u32 = 1;
 #[derive(Debug)]
 pub struct EventWriter {
     log: LogHandle,
-    wanted: bool,
+    form: EventForm,
     /// `urn:mcp-watchdog:host/pid`
     source: String,
     sequence: u64,
@@ -31,7 +31,7 @@ impl EventWriter {
         let source = format!("urn:mcp-watchdog:{}/{}", host.to_string_lossy(), std::process::id());
         Self {
             log,
-            wanted: events.stderr,
+            form: events.stderr,
             source,
             sequence: 0,
             random: fastrand::Rng::new(),
@@ -42,12 +42,10 @@ impl EventWriter {
     /// number, written or not, so that gaps show.
     pub fn write(&mut self, event: &Event, time: SystemTime) {
         self.sequence += 1;
-        if !self.wanted {
-            return;
-        }
-        match self.log.format() {
-            LogFormat::Text => trace(event),
-            LogFormat::Json if self.log.enabled(tracing_level(event.level())) => {
+        match (self.form, self.log.format()) {
+            (EventForm::Off, _) => {}
+            (EventForm::Text, LogFormat::Text) => trace(event),
+            _ if self.log.enabled(tracing_level(event.level())) => {
                 let envelope = Envelope {
                     id: id::ulid(time, self.random.u128(..)),
                     sequence: self.sequence,
@@ -56,7 +54,7 @@ impl EventWriter {
                 };
                 self.log.raw(to_json(event, &envelope).to_string().as_bytes());
             }
-            LogFormat::Json => {}
+            _ => {}
         }
     }
 }

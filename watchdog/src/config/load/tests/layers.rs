@@ -1,7 +1,7 @@
 //! Which layer wins.
 
 use super::*;
-use crate::config::{ControlListen, Delays, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy, Start};
+use crate::config::{ControlListen, Delays, EventForm, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy, Start};
 
 fn exponential(initial: u64, max: u64) -> Delays {
     Delays::Exponential {
@@ -58,7 +58,7 @@ fn nothing_written_means_the_defaults() {
         (config.on_permanent_failure, config.log.level),
         (OnPermanentFailure::Stay, LogLevel::Info)
     );
-    assert!(config.events.stderr);
+    assert_eq!(config.events.stderr, EventForm::Text);
     assert_eq!(config.control.listen, ControlListen::Auto);
 }
 
@@ -229,7 +229,7 @@ fn variables_reach_keys_of_both_kinds() {
         (OnPermanentFailure::Exit, LogLevel::Error)
     );
     assert_eq!(config.control.listen, ControlListen::Tcp("127.0.0.1:9901".to_owned()));
-    assert!(!config.events.stderr);
+    assert_eq!(config.events.stderr, EventForm::Off);
     assert_eq!(
         (config.server.restart.delays, config.server.tool_timeout),
         (schedule(&[0, 1]), secs(120))
