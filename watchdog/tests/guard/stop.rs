@@ -83,7 +83,7 @@ async fn a_second_stop_only_shortens() {
 
 #[tokio::test]
 async fn a_stopped_child_meets_term() {
-    let mut rig = shell("trap 'exit 5' TERM; echo ready; while :; do sleep 60 & wait; done");
+    let mut rig = shell("trap 'exit 5' TERM; echo ready; while :; do :; done");
     let leader = rig.started().await;
     rig.line().await;
     send_signal(leader, Signal::SIGSTOP);
@@ -127,11 +127,11 @@ async fn the_term_grace_is_the_trees_not_the_leaders() {
 /// The leader's last act is to start another one, which was not there for SIGTERM.
 #[tokio::test]
 async fn what_is_started_in_the_term_grace_has_term_when_the_leader_ends() {
-    let late = "trap 'echo late; exit' TERM; echo up; while :; do sleep 60 & wait; done";
+    // Loops instead of `sleep`: a process between fork and exec has its shell's traps, and loses what comes then.
+    let late = "trap 'echo late; exit' TERM; echo up; while :; do :; done";
     let last_act = format!("sh -c \"{late}\" & read x <&3; exit 1");
-    let mut rig = shell(&format!(
-        "exec 3<&0; last() {{ {last_act}; }}; trap last TERM; echo ready; while :; do sleep 60 & wait; done"
-    ));
+    let script = format!("exec 3<&0; last() {{ {last_act}; }}; trap last TERM; echo ready; while :; do :; done");
+    let mut rig = shell(&script);
     rig.started().await;
     assert_eq!(rig.line().await, "ready");
     rig.child.stop(Duration::ZERO, Duration::from_secs(60));
