@@ -1,6 +1,7 @@
 //! A client and a server made with the SDK for Rust, with the watchdog between them and a kill in the middle: the client
 //! goes on with the same object, in both eras.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -68,11 +69,13 @@ impl Pair {
         pid.parse().expect("a number")
     }
 
-    /// Kills the server while idle, and waits for its end: a call that is written before is lost with it.
+    /// Kills the server while idle, and waits until it is reaped: its main thread is a zombie while others still hold its
+    /// stdin open, and a call that is written there is lost with it.
     async fn kill_server(&self) -> u32 {
         let pid = self.server().await;
         kill_process(pid);
-        until("the end of the server", || !is_running(pid)).await;
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        until("the end of the server", || !process.exists()).await;
         pid
     }
 
