@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub enum Exit {
     /// The client closed stdin, or its end of stdout, and the server's tree is gone.
     Done,
+    /// The demonstration did not go as it should.
+    Failed,
     /// `on_permanent_failure: exit`, and the budget is used up.
     PermanentFailure,
     /// Configuration or usage that cannot work.
@@ -27,6 +29,7 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
+            Self::Failed => 1,
             Self::PermanentFailure => 70,
             Self::Config => 78,
             Self::Internal => 125,

@@ -14,6 +14,7 @@ pub mod back;
 pub mod cli;
 pub mod config;
 pub mod core;
+mod demo;
 pub mod events;
 pub mod exit;
 pub mod front;
@@ -45,7 +46,7 @@ pub fn run() -> ExitCode {
         Ok(Invocation::CheckConfig(check)) => {
             check.run(&known, &mut std::io::stdout(), &mut std::io::stderr()).unwrap_or(Exit::Internal)
         }
-        Ok(Invocation::Demo(_)) => Exit::Internal,
+        Ok(Invocation::Demo(demo)) => demo.run(),
         Err(stop) => tell(&stop),
     };
     exit.into()
