@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ fn marked(mark: &str) -> Vec<(i32, String)> {
 }
 
 /// The number and the arguments of a process that is no zombie.
-fn living(folder: &PathBuf) -> Option<(i32, String)> {
+fn living(folder: &Path) -> Option<(i32, String)> {
     let pid = folder.file_name()?.to_str()?.parse().ok()?;
     let stat = fs::read_to_string(folder.join("stat")).ok()?;
     let state = stat.rsplit(')').next()?.trim().chars().next()?;
