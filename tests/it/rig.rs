@@ -22,7 +22,7 @@ pub(crate) const EAGER: [&str; 6] = [
 ];
 
 /// A call is suspect soon, and a probe does not wait long.
-pub(crate) const SUSPICIOUS: [&str; 4] = ["--tool-timeout", "300ms", "--probe-timeout", "200ms"];
+pub(crate) const SUSPICIOUS: [&str; 4] = ["--tool-timeout", "300ms", "--probe-timeout", "300ms"];
 
 /// A server that does not end by itself is killed soon.
 pub(crate) const QUICK_STOP: [&str; 4] = [

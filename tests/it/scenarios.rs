@@ -172,6 +172,104 @@ fn s249_a_deadline_answers_the_call_and_leaves_the_server() {
 }
 
 #[test]
+fn s40_s43_s44_failed_health_checks_warn_and_the_next_call_is_served() {
+    let session = setup()
+        .options(JSON_LOG)
+        .options([
+            "--health-interval",
+            "150ms",
+            "--probe-timeout",
+            "300ms",
+            "--on-unhealthy",
+            "warn",
+        ])
+        .options(["--set", "health.threshold=2"])
+        .start();
+    session.initialize();
+    session.signal_server(Signal::SIGSTOP);
+    let degraded = wait_event(&session, "server_health_degraded");
+    assert_eq!(degraded["data"]["consecutiveFailures"], 2);
+    let error = degraded["data"]["lastError"].as_str().unwrap_or_default();
+    assert!(error.starts_with("Health check timeout"), "S99: {error}");
+    session.send(tool_call(1, "life", json!({})));
+    session.signal_server(Signal::SIGCONT);
+    assert_eq!(session.answer(1).text(), "1", "the call is attempted all the same");
+    wait_event(&session, "server_health_restored");
+    assert_eq!(session.life(), 1);
+    assert_eq!(events(&session, "server_health_degraded").len(), 1, "once an episode");
+    session.finish();
+}
+
+#[test]
+fn s159_failed_health_checks_restart_where_that_is_asked_for() {
+    let session = setup()
+        .options(JSON_LOG)
+        .options(QUICK_STOP)
+        .options([
+            "--health-interval",
+            "150ms",
+            "--probe-timeout",
+            "300ms",
+            "--on-unhealthy",
+            "restart",
+        ])
+        .options(["--set", "health.threshold=2"])
+        .start();
+    session.initialize();
+    session.signal_server(Signal::SIGSTOP);
+    session.wait_life(2);
+    wait_event(&session, "server_reconnected");
+    assert_eq!(restart_reasons(&session), ["health"]);
+    session.send(tool_call(1, "life", json!({})));
+    assert_eq!(session.answer(1).text(), "2");
+    session.finish();
+}
+
+#[test]
+fn a_server_that_answers_in_order_is_learned_and_left_alone() {
+    // Silent while it works and without processor time: the first such call may cost it its life, if nothing told of its
+    // ways. Here a shorter call told.
+    let session = setup()
+        .options(["--tool-timeout", "500ms", "--probe-timeout", "600ms"])
+        .script(json!({ "rules": [
+            { "on": "tools/call", "tool": "short", "do": [{ "sleep_ms": 1000 }, { "text": "short" }] },
+            { "on": "tools/call", "tool": "long", "do": [{ "sleep_ms": 2500 }, { "text": "long" }] },
+        ] }))
+        .start();
+    session.initialize();
+    session.send(tool_call(1, "short", json!({})));
+    assert_eq!(session.answer(1).text(), "short");
+    session.send(tool_call(2, "long", json!({})));
+    assert_eq!(session.answer(2).text(), "long");
+    assert_eq!(session.life(), 1);
+    session.finish();
+}
+
+#[test]
+fn a_server_that_computes_is_busy_for_as_long_as_that_is_allowed() {
+    let session = setup()
+        .options(SUSPICIOUS)
+        .options(QUICK_STOP)
+        .options(JSON_LOG)
+        .options(["--set", "probe.busy_grace=300ms", "--set", "probe.busy_max=1s"])
+        .start();
+    session.initialize();
+    session.send(tool_call(1, "spin", json!({ "ms": 60_000 })));
+    let data = session
+        .answer_within(1, Duration::from_secs(10))
+        .own_error("request_timeout");
+    assert_eq!(data["restarted"], true);
+    assert!(
+        session.took(1) >= Duration::from_millis(1300),
+        "after 300 ms and the second that is allowed"
+    );
+    assert!(!events(&session, "probe_busy").is_empty());
+    session.send(tool_call(2, "life", json!({})));
+    assert_eq!(session.answer(2).text(), "2");
+    session.finish();
+}
+
+#[test]
 fn s270_scenario_73_backoff_goes_on_for_ever() {
     let session = setup()
         .options(["--restart-delays", "0ms,20ms,40ms,80ms"])
@@ -300,7 +398,7 @@ fn s288_callers_during_one_failed_restart_share_its_failure() {
 #[test]
 fn s288_callers_of_a_hung_server_get_one_restart() {
     let session = setup()
-        .options(SUSPICIOUS)
+        .options(["--tool-timeout", "600ms", "--probe-timeout", "200ms"])
         .options(QUICK_STOP)
         .options(JSON_LOG)
         .script(json!({ "rules": [{ "on": "tools/call", "tool": "stuck", "life": 1, "do": ["hang"] }] }))
