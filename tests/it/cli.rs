@@ -106,7 +106,7 @@ fn exit_codes_126_and_127_when_the_command_cannot_be_started() {
         session.send(initialize(0, "2025-11-25"));
         let data = session.answer(0).own_error("server_permanently_failed");
         assert_eq!(data["reason"], "cannot-start");
-        assert!(session.stderr().contains(command), "{}", session.stderr());
+        session.wait_stderr(command);
         session.ended(code);
     }
 }

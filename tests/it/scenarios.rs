@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use harness::{Session, Signal, Value, What, cancelled, json, tool_call};
 
-use crate::rig::{EAGER, JSON_LOG, QUICK_STOP, SHORT_DRAIN, SUSPICIOUS, events, setup, wait_event};
+use crate::rig::{EAGER, JSON_LOG, QUICK_STOP, SHORT_DRAIN, SUSPICIOUS, events, poll_until, setup, wait_event};
 
 /// The restarts that the log tells of, by reason.
 fn restart_reasons(session: &Session) -> Vec<Value> {
@@ -45,6 +45,8 @@ fn s266_scenario_71_hang_then_recovery() {
     session.send(tool_call(2, "test", json!({ "text": "second" })));
     assert_eq!(session.answer(2).text(), "second");
     assert_eq!(session.times_read("tools/call", 1), 1, "the call was sent again");
+    // The log is in order: what came before is there too.
+    wait_event(&session, "server_reconnected");
     assert_eq!(restart_reasons(&session), ["probe-failure"]);
     assert_eq!(events(&session, "tool_timeout").len(), 1);
     assert_eq!(events(&session, "probe_failed").len(), 1);
@@ -107,6 +109,9 @@ fn s268_scenario_72_probe_failure_is_in_the_log() {
             .is_some_and(|text| text.contains('6')),
         "{failed}"
     );
+    poll_until("second plan to reconnect", || {
+        events(&session, "server_reconnecting").len() == 2
+    });
     let refused = wait_event(&session, "request_failed");
     assert_eq!(refused["data"]["error"], "mcp_restart_failed");
     assert_eq!(refused["data"]["code"], -31003);
@@ -263,6 +268,7 @@ fn a_server_that_computes_is_busy_for_as_long_as_that_is_allowed() {
         session.took(1) >= Duration::from_millis(1300),
         "after 300 ms and the second that is allowed"
     );
+    wait_event(&session, "server_reconnected");
     assert!(!events(&session, "probe_busy").is_empty());
     session.send(tool_call(2, "life", json!({})));
     assert_eq!(session.answer(2).text(), "2");
@@ -283,6 +289,8 @@ fn s270_scenario_73_backoff_goes_on_for_ever() {
     session.send(tool_call(1, "life", json!({})));
     assert_eq!(session.answer(1).text(), "11");
 
+    let back = wait_event(&session, "server_reconnected");
+    assert_eq!(back["data"]["attemptsTaken"], 10);
     let starts = starts(&session);
     let delays: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     for (number, least) in [(2, 20), (3, 40), (4, 80), (5, 80), (9, 80)] {
@@ -301,8 +309,6 @@ fn s270_scenario_73_backoff_goes_on_for_ever() {
     let failed = events(&session, "mcp_restart_failed");
     assert_eq!(failed.len(), 9, "each failed attempt is told");
     assert!(failed.iter().all(|event| event["level"] == "error"));
-    let back = wait_event(&session, "server_reconnected");
-    assert_eq!(back["data"]["attemptsTaken"], 10);
     session.finish();
 }
 
@@ -425,6 +431,7 @@ fn s288_callers_of_a_hung_server_get_one_restart() {
     assert_eq!(data["reason"], "probe-failure");
     session.send(tool_call(18, "life", json!({})));
     assert_eq!(session.answer(18).text(), "2");
+    wait_event(&session, "server_reconnected");
     assert_eq!(restart_reasons(&session), ["probe-failure"]);
     assert_eq!(events(&session, "probe_failed").len(), 1, "one chain for all of them");
     session.finish();

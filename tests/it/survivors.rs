@@ -23,7 +23,7 @@ fn family_at(occasion: &Value, kinds: &[&str]) -> Value {
         actions.extend(more.iter().cloned());
     }
     rule["do"] = actions.into();
-    json!({ "ignore_signals": ["TERM", "INT"], "rules": [rule] })
+    json!({ "ignore_eof": true, "ignore_signals": ["TERM", "INT"], "rules": [rule] })
 }
 
 /// A server whose every life has the whole family, and is as deaf as the worst of it.
