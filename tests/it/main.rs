@@ -5,6 +5,7 @@ mod fixture;
 mod interop;
 mod rig;
 mod scenarios;
+mod session;
 mod smoke;
 mod streams;
 mod survivors;

@@ -265,6 +265,7 @@ fn a_closed_stderr_hurts_nothing() {
     session.send(tool_call(1, "stray", json!({ "stderr": "nobody hears this" })));
     assert_eq!(session.answer(1).text(), "strayed");
     session.kill_server();
+    session.wait_life(2);
     session.send(tool_call(2, "life", json!({})));
     assert_eq!(session.answer(2).text(), "2");
     assert_eq!(session.stderr(), "");
@@ -471,6 +472,7 @@ fn stdout_is_the_protocol_and_nothing_else_at_any_log_level() {
         assert_eq!(session.answer(1).text(), "strayed");
         session.wait_read("ping", 2);
         session.kill_server();
+        session.wait_life(2);
         session.send_all([tool_call(2, "life", json!({})), request(3, "ping", Value::Null)]);
         assert_eq!(session.answer(2).text(), "2");
         let _ = session.answer(3).result();
