@@ -102,10 +102,20 @@ fn exit_codes_126_and_127_when_the_command_cannot_be_started() {
     let plain = folder.path().join("plain");
     let plain = plain.to_str().expect("a path of letters");
     for (command, code) in [(plain, 126), ("/no/such/program", 127), ("no-such-program-at-all", 127)] {
-        let session = Setup::new(WATCHDOG, command).start();
+        // Started by the client's first word, so that there is somebody to tell.
+        let session = Setup::new(WATCHDOG, command).options(["--set", "start=lazy"]).start();
         session.send(initialize(0, "2025-11-25"));
         let data = session.answer(0).own_error("server_permanently_failed");
-        assert_eq!(data["reason"], "cannot-start");
+        assert_eq!(
+            (&data["reason"], &data["sent"]),
+            (&json!("cannot-start"), &json!(false))
+        );
+        session.wait_stderr(command);
+        session.ended(code);
+        // Started at once, and perhaps gone before there is somebody.
+        let session = Setup::new(WATCHDOG, command).start();
+        session.may_stay_open(0);
+        session.send(initialize(0, "2025-11-25"));
         session.wait_stderr(command);
         session.ended(code);
     }
