@@ -169,6 +169,25 @@ async fn a_killed_guard_takes_the_group_with_it_and_the_events_are_filled_in() {
     assert_eq!(pids.map(is_alive), [false; 2]);
 }
 
+/// With both gone only the kernel is left, and it knows the leader alone.
+#[tokio::test]
+async fn the_leader_dies_with_its_guard_even_when_the_engine_cannot_act() {
+    let mut engine = Engine::start(this_binary(), "echo $$; sleep 600 >/dev/null & wait");
+    let guard = engine.told("guard").parse().unwrap();
+    let mark = engine.told("mark");
+    let leader: i32 = engine.told("line").parse().unwrap();
+    let engine_pid = engine.pid().as_raw();
+    send_signal(engine_pid, Signal::SIGSTOP);
+    until("the engine is stopped", || state(engine_pid) == Some('T')).await;
+    send_signal(guard, Signal::SIGKILL);
+    until("the leader is dead", || !is_alive(leader)).await;
+    // Once it can act again it ends the rest of the group.
+    send_signal(engine_pid, Signal::SIGCONT);
+    assert_eq!(engine.told("last"), "Empty { survivors: [] }");
+    assert_eq!(marked(&mark), [0; 0]);
+    engine.process.wait().unwrap();
+}
+
 #[tokio::test]
 async fn a_guard_killed_after_the_leaders_end_is_followed_by_the_empty_tree_alone() {
     let mut rig = shell("sh -c 'trap \"\" TERM; echo $$; exec sleep 600' & read x; exit 2");
