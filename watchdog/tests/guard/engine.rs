@@ -54,6 +54,9 @@ fn engine_process() {
         }
         tell(&format!("ended {:?}", rig.exited().await));
         tell(&format!("last {:?}", rig.event().await));
+        let guard = rig.guard();
+        until("the guard has ended", || !is_alive(guard)).await;
+        tell(&format!("remains {:?}", state(guard)));
     });
 }
 
@@ -235,21 +238,29 @@ async fn a_guard_that_hangs_is_given_up() {
     rig.empty().await;
 }
 
-/// The shell that starts the engine ignores signals, the engine blocks them all: the child has neither.
+/// The shell that starts the engine ignores signals and allows core files, the engine blocks all signals: the child has none of
+/// it.
 #[tokio::test]
-async fn ignored_and_blocked_signals_do_not_reach_the_child() {
+async fn ignored_and_blocked_signals_and_core_files_do_not_reach_the_child() {
     let mut ignoring = Command::new("sh");
-    ignoring.args(["-c", "trap '' TERM HUP INT CHLD USR1 PIPE; exec \"$@\"", "sh"]);
+    ignoring.args([
+        "-c",
+        "ulimit -S -c $(ulimit -H -c); trap '' TERM HUP INT USR1 PIPE; exec env --ignore-signal=CHLD \"$@\"",
+        "sh",
+    ]);
     let binary = this_binary();
     ignoring
         .arg(binary.get_program())
         .args(binary.get_args())
         .env(BLOCK, "1");
     // The shell sets handlers only for what it traps, so what it shows is what it was born with.
-    let mut engine = Engine::start(ignoring, "exec grep -E '^Sig(Blk|Ign)' /proc/self/status");
+    let mut engine = Engine::start(ignoring, "ulimit -S -c; exec grep -E '^Sig(Blk|Ign)' /proc/self/status");
+    assert_eq!(engine.told("line"), "0", "no core files");
     let signals = [engine.told("line"), engine.told("line")];
     assert_eq!(signals, ["SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"]);
     assert_eq!(engine.told("ended"), "Code(0)");
+    // Nor did the ignored SIGCHLD have the kernel reap the guard, whose number the engine may still signal.
+    assert_eq!(engine.told("remains"), "Some('Z')");
     let deadline = std::time::Instant::now() + LIMIT;
     while engine.process.try_wait().unwrap().is_none() {
         assert!(std::time::Instant::now() < deadline);

@@ -115,9 +115,13 @@ async fn term_reaches_descendants_outside_the_group_and_each_only_once() {
 async fn the_term_grace_is_the_trees_not_the_leaders() {
     // The leader ends on SIGTERM at once; the server below it takes longer than leftovers of a leader that just died have.
     let server = "trap 'sleep 0.5; echo saved; exit' TERM; echo ready; while :; do sleep 60 & wait \\$!; done";
-    let mut rig = shell(&format!("sh -c \"{server}\" & trap 'exit 1' TERM; wait; wait"));
+    let mut rig = shell(&format!(
+        "sh -c \"{server}\" & trap 'exit 1' TERM; echo ready; wait; wait"
+    ));
     rig.started().await;
-    assert_eq!(rig.line().await, "ready");
+    for _ in 0..2 {
+        assert_eq!(rig.line().await, "ready");
+    }
     rig.stop(0, 10_000);
     assert_eq!(rig.exited().await, Ending::Code(1));
     rig.empty().await;
