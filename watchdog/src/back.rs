@@ -12,6 +12,7 @@ mod group;
 mod link;
 mod pipes;
 
-pub use crate::guard::message::{ChildEvent, Ending, Step, signal_name};
+pub use crate::core::ending::Ending;
+pub use crate::guard::message::{ChildEvent, Step};
 pub use child::{Child, StartError};
 pub use pipes::Pipes;

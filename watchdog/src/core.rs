@@ -7,6 +7,7 @@ pub mod asks;
 pub mod backoff;
 pub mod catalog;
 pub mod chain;
+pub mod ending;
 pub mod hold;
 pub mod ids;
 pub mod ledger;

@@ -13,7 +13,7 @@ pub mod write;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use kind::EventKind;
 pub use throttle::Throttle;
@@ -55,35 +55,6 @@ impl Level {
             Self::Info => "info",
             Self::Warn => "warn",
             Self::Error => "error",
-        }
-    }
-}
-
-/// How a server process ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Exit {
-    /// It exited with this code.
-    Code(i32),
-    /// A signal killed it; its name (`SIGKILL`).
-    Signal(Text),
-}
-
-impl Exit {
-    /// `{"code":n}` or `{"signal":"SIGKILL"}` (contract.md).
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        match self {
-            Self::Code(code) => json!({ "code": code }),
-            Self::Signal(name) => json!({ "signal": name }),
-        }
-    }
-}
-
-impl std::fmt::Display for Exit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(name) => write!(f, "{name}"),
         }
     }
 }

@@ -19,7 +19,8 @@ use super::group::{self, Leader};
 use super::link::{self, Link};
 use super::pipes::{self, Pipes};
 use crate::config;
-use crate::guard::message::{ChildEvent, Ending, Launch, Order, Step};
+use crate::core::ending::Ending;
+use crate::guard::message::{ChildEvent, Launch, Order, Step};
 use crate::guard::{self, LEFTOVER_GRACE, SWEEP};
 
 /// How much longer than its own limits a guard may take before it counts as hung: it was stopped, or starved.

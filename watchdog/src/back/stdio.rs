@@ -16,7 +16,7 @@ use tokio::time::{Sleep, sleep};
 use super::runtime::{News, Runtime};
 use super::{Child, ChildEvent, StartError, Step, facts};
 use crate::config::Command;
-use crate::core::ids::Ending;
+use crate::core::ending::Ending;
 use crate::core::slot::Lost;
 use crate::exit::Exit;
 use crate::stream::outbox::Outbox;
@@ -144,10 +144,7 @@ impl StdioRuntime {
                 Poll::Ready(News::CannotStart { why, exit })
             }
             Poll::Ready(ChildEvent::Exited(ending)) => {
-                self.ending = Some(match ending {
-                    super::Ending::Code(code) => Ending::Code(code),
-                    super::Ending::Signal(signal) => Ending::Signal(signal),
-                });
+                self.ending = Some(ending);
                 self.drain();
                 self.end();
                 Poll::Ready(News::Read)

@@ -6,7 +6,9 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::ledger::{Request, earliest};
+use crate::wire::head::{self, Kind, Scan};
 use crate::wire::id::IdKey;
+use crate::wire::splice;
 
 /// One line that waits: a request, or a batch with the requests in it.
 #[derive(Debug, Clone)]
@@ -72,16 +74,18 @@ impl Hold {
         Some(held)
     }
 
-    /// Takes a request out because the client cancelled it. What is left of a batch still waits, but its line goes as it
-    /// is: the answer to the cancelled element will not be passed on.
+    /// Takes a request out because the client cancelled it. What is left of a batch still waits.
     pub fn cancel(&mut self, id: &IdKey) -> Option<Request> {
         let at = self.queue.iter().position(|held| held.requests.iter().any(|r| r.id.key == *id))?;
         let held = self.queue.get_mut(at)?;
         let place = held.requests.iter().position(|r| r.id.key == *id)?;
         let request = held.requests.remove(place);
+        self.bytes -= held.line.len();
         if held.requests.is_empty() {
-            let gone = self.queue.remove(at)?;
-            self.bytes -= gone.line.len();
+            self.queue.remove(at);
+        } else {
+            held.line = with_wanted(&held.line, |other| other != id);
+            self.bytes += held.line.len();
         }
         Some(request)
     }
@@ -118,6 +122,22 @@ impl Hold {
             held.expires = held.expires.map(|at| at + gap);
         }
     }
+}
+
+/// A batch with only those of its requests that are still wanted; what is no request stays. Any other line, and a batch
+/// that keeps everything, stay as they are.
+pub(super) fn with_wanted(line: &Bytes, wanted: impl Fn(&IdKey) -> bool) -> Bytes {
+    let stays = |element: &[u8]| match head::scan(element) {
+        Scan::Message(head) if head.kind == Kind::Request => {
+            head::id_at(element, head.id.as_ref()).is_none_or(|id| wanted(&id.key))
+        }
+        _ => true,
+    };
+    let all: Vec<_> = head::elements(line).unwrap_or_default().into_iter().filter_map(|span| line.get(span)).collect();
+    if all.iter().all(|element| stays(element)) {
+        return line.clone();
+    }
+    splice::join_batch(all.into_iter().filter(|element| stays(element)))
 }
 
 fn first_seq(held: &Held) -> u64 {

@@ -208,6 +208,11 @@ impl Lifecycle {
         None
     }
 
+    /// The attempts of this row do not count: the server did not fail, it was asked something that it cannot know.
+    pub const fn forgive(&mut self) {
+        self.backoff.reset();
+    }
+
     /// Takes a new configuration; [`Event::Configure`] says what follows from it.
     pub fn set_policy(&mut self, policy: Policy) {
         self.backoff = Backoff::new(&policy.restart);

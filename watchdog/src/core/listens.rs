@@ -115,6 +115,13 @@ impl Listens {
         ids
     }
 
+    /// Forgets the streams that the client has seen acknowledged and gives back their ids.
+    pub fn take_acknowledged(&mut self) -> Vec<Id> {
+        let ids: Vec<_> = self.open.values().filter(|l| l.acknowledged.is_some()).map(|l| l.id.clone()).collect();
+        self.open.retain(|_, listen| listen.acknowledged.is_none());
+        ids
+    }
+
     /// The listens whose acknowledged filter lets this list notification pass.
     pub fn hearing<'a>(&'a self, method: &'a str) -> impl Iterator<Item = &'a Id> {
         let key = LIST_TYPES.iter().find(|(_, name)| *name == method).map(|(key, _)| *key);

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ids::Ending;
+use super::ending::Ending;
 
 /// The errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 
 mod act;
 mod answer;
+mod batch;
 mod closing;
 mod client;
 mod notices;
@@ -26,7 +27,8 @@ use super::asks::Asks;
 use super::catalog::Catalog;
 use super::chain::Latches;
 use super::hold::Hold;
-use super::ids::{CallId, Ending, Generation, Token};
+use super::ending::Ending;
+use super::ids::{CallId, Generation, Token};
 use super::ledger::{Ledger, Request, earliest};
 use super::lifecycle::{Action, Event, Lifecycle, Policy};
 use super::listens::Listens;
@@ -340,3 +342,6 @@ impl Slot {
     }
 }
 
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{EventKind, Exit};
+use super::EventKind;
+use crate::core::ending::{Ending, signal_name};
 
 impl EventKind {
     /// The event's own fields: always an object. Made when it is written, never where it happens.
@@ -80,8 +81,8 @@ impl EventKind {
                 stderr_tail,
             } => {
                 let (code, signal) = match exit {
-                    Exit::Code(code) => (Some(code), None),
-                    Exit::Signal(name) => (None, Some(name)),
+                    Ending::Code(code) => (Some(*code), None),
+                    Ending::Signal(number) => (None, Some(signal_name(*number))),
                 };
                 json!({ "pid": pid, "code": code, "signal": signal, "uptimeMs": uptime_ms, "stderrTail": stderr_tail })
             }
@@ -147,6 +148,6 @@ impl EventKind {
     }
 }
 
-fn exit_json(exit: Option<&Exit>) -> Value {
-    exit.map_or(Value::Null, Exit::to_json)
+fn exit_json(exit: Option<&Ending>) -> Value {
+    exit.map_or(Value::Null, |ending| ending.to_json())
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Exit, Level, Text};
+use super::{Level, Text};
+use crate::core::ending::Ending;
 
 /// What happened. The names of the variants are those of events.md in another spelling ([`EventKind::name`]); the
 /// fields are those of its `data`. Times are in milliseconds.
@@ -46,7 +47,7 @@ pub enum EventKind {
     ServerDisconnected {
         intentional: bool,
         reason: Text,
-        exit: Option<Exit>,
+        exit: Option<Ending>,
     },
     /// The next attempt is `next_retry_ms` away.
     ServerReconnecting {
@@ -77,7 +78,7 @@ pub enum EventKind {
     ServerFailed {
         attempts: u32,
         last_error: Option<String>,
-        exit: Option<Exit>,
+        exit: Option<Ending>,
     },
     /// Who enabled it.
     ServerEnabled { by: Text },
@@ -86,7 +87,7 @@ pub enum EventKind {
     /// The process ended. The tail of its stderr goes along.
     ServerExited {
         pid: u32,
-        exit: Exit,
+        exit: Ending,
         uptime_ms: u64,
         stderr_tail: Vec<String>,
     },

@@ -3,6 +3,9 @@ use std::time::{Duration, SystemTime};
 
 use super::write::{Envelope, to_json};
 use super::*;
+use crate::core::ending::Ending;
+use serde_json::json;
+
 use crate::config::{EventForm, Events, Log, LogFormat, LogLevel};
 use crate::telemetry::{self, LogHandle};
 
@@ -74,7 +77,7 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             E::ServerDisconnected {
                 intentional: false,
                 reason: "transport-exit".into(),
-                exit: Some(Exit::Code(7)),
+                exit: Some(Ending::Code(7)),
             },
             Error,
             "disconnected unexpectedly: transport-exit (exit code 7)",
@@ -93,7 +96,7 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
         ),
         (
             E::ServerReconnected {
-                capabilities: serde_json::json!({ "tools": {} }),
+                capabilities: json!({ "tools": {} }),
                 capabilities_changed: true,
                 old_hash: Some("a".into()),
                 new_hash: Some("b".into()),
@@ -109,7 +112,7 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             E::ServerFailed {
                 attempts: 5,
                 last_error: Some("exit code 3".into()),
-                exit: Some(Exit::Code(3)),
+                exit: Some(Ending::Code(3)),
             },
             Error,
             "failed for good after 5 attempts: exit code 3 (exit code 3)",
@@ -119,7 +122,7 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
         (
             E::ServerExited {
                 pid: 77,
-                exit: Exit::Signal("SIGKILL".into()),
+                exit: Ending::Signal(9),
                 uptime_ms: 61_000,
                 stderr_tail: vec!["kaput".into()],
             },
@@ -397,8 +400,8 @@ fn the_json_form() {
 
 #[test]
 fn exits() {
-    assert_eq!(Exit::Code(3).to_json(), json!({ "code": 3 }));
-    assert_eq!(Exit::Signal("SIGKILL".into()).to_json(), json!({ "signal": "SIGKILL" }));
+    assert_eq!(Ending::Code(3).to_json(), json!({ "code": 3 }));
+    assert_eq!(Ending::Signal(9).to_json(), json!({ "signal": "SIGKILL" }));
 }
 
 /// The example of the ULID specification has this time part; later ids sort later.

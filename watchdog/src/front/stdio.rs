@@ -104,8 +104,9 @@ impl StdioFront {
         };
         match written {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(())) => Poll::Ready(()),
-            Poll::Ready(Err(_)) => {
+            // Somebody has to tell us of a client that leaves while there is nothing to write.
+            Poll::Ready(Ok(())) if sink.poll_hangup(cx).is_pending() => Poll::Ready(()),
+            Poll::Ready(_) => {
                 self.lose();
                 cx.waker().wake_by_ref();
                 Poll::Ready(())

@@ -8,7 +8,7 @@ use nix::libc;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::message::Ending;
+use crate::core::ending::Ending;
 
 /// A child of the guard that has ended.
 pub(super) struct Ended {

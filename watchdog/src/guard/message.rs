@@ -4,11 +4,11 @@
 //! a body is a tag byte and its fields. Byte strings travel as they are, which arguments and environments need.
 
 use std::ffi::CString;
-use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use crate::config;
+use crate::core::ending::Ending;
 use crate::exit::Exit;
 
 mod bytes;
@@ -93,40 +93,6 @@ pub enum ChildEvent {
         /// Processes that could not be killed: another user's (set-uid programs), or stuck in the kernel.
         survivors: Vec<u32>,
     },
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// With this exit code, 0 to 255.
-    Code(i32),
-    /// By this signal.
-    Signal(i32),
-}
-
-impl fmt::Display for Ending {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Code(code) => write!(formatter, "code {code}"),
-            Self::Signal(number) => formatter.write_str(&signal_name(number)),
-        }
-    }
-}
-
-/// The name of a signal: `SIGKILL`, `SIGRTMIN+3`, and `SIG32` for what has no name.
-#[must_use]
-pub fn signal_name(number: i32) -> String {
-    if let Ok(signal) = nix::sys::signal::Signal::try_from(number) {
-        return signal.as_str().to_owned();
-    }
-    #[cfg(target_os = "linux")]
-    if (nix::libc::SIGRTMIN()..=nix::libc::SIGRTMAX()).contains(&number) {
-        return match number - nix::libc::SIGRTMIN() {
-            0 => "SIGRTMIN".to_owned(),
-            offset => format!("SIGRTMIN+{offset}"),
-        };
-    }
-    format!("SIG{number}")
 }
 
 /// The steps of a start that can fail.

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use super::exits;
 use super::members::{self, Member};
-use super::message::Ending;
+use crate::core::ending::Ending;
 
 /// The tree of one child.
 #[derive(Debug)]

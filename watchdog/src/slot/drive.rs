@@ -42,8 +42,7 @@ impl Driver {
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
         loop {
             let now = self.clock.now();
-            let busy = self.turn(cx, now);
-            self.flush(cx);
+            let busy = self.turn(cx, now) | self.flush(cx);
             if let Some(exit) = self.exit {
                 return Poll::Ready(exit);
             }
@@ -160,10 +159,17 @@ impl Driver {
         true
     }
 
-    fn flush(&mut self, cx: &mut Context<'_>) {
-        if let Some((_, runtime)) = &mut self.runtime {
-            runtime.flush(cx);
-        }
+    /// Writes what both sides take. Whether one of them has room again: the other one, which was held back and not looked
+    /// at, has to be looked at now, since nothing else would wake us for it.
+    fn flush(&mut self, cx: &mut Context<'_>) -> bool {
+        let full = self.front.backlog() >= FULL;
         let _ = self.front.flush(cx);
+        let mut eased = full && self.front.backlog() < FULL;
+        if let Some((_, runtime)) = &mut self.runtime {
+            let full = runtime.backlog() >= FULL;
+            runtime.flush(cx);
+            eased |= full && runtime.backlog() < FULL;
+        }
+        eased
     }
 }

@@ -1,16 +1,18 @@
 //! What the lifecycle decided, carried out on the tables.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
+use super::server::withdrawal;
 use super::{Effect, Opening, ProbeReply, Slot};
-use crate::core::hold::Held;
+use crate::core::chain::Latches;
+use crate::core::hold::{Held, with_wanted};
 use crate::core::ids::Generation;
 use crate::core::ledger::Request;
 use crate::core::lifecycle::{Action, Loss, Reason, Rejection};
 use crate::core::refusal::Code;
 use crate::core::session::Era;
 use crate::exit::Exit;
-use crate::wire::compose;
 use crate::wire::head::Method;
 
 impl Slot {
@@ -33,7 +35,7 @@ impl Slot {
             Action::StopHealth => self.health_at = None,
             Action::RearmOverdue => self.ledger.rearm(now, None),
             Action::Notice(notice) => self.emit_notice(now, notice, out),
-            Action::Exhausted if self.exit_on_failure => self.close(now, Exit::PermanentFailure, None, out),
+            Action::Exhausted if self.exit_on_failure => self.close(now, Exit::PermanentFailure, out),
             Action::Exhausted => {}
             Action::Gone => self.gone(now, out),
         }
@@ -43,6 +45,7 @@ impl Slot {
         self.hearing = Some(generation);
         self.started = None;
         self.last_byte = None;
+        self.latches = Latches::default();
         out.push(Effect::Spawn(generation));
         self.open(now, out);
     }
@@ -61,27 +64,45 @@ impl Slot {
         for call in self.own.lost() {
             out.push(Effect::ProbeReply(call, ProbeReply::Gone));
         }
-        self.listens.lost();
+        self.lose_listens(out);
         for id in self.asks.lost(generation) {
-            let mut params = br#"{"requestId":"#.to_vec();
-            params.extend_from_slice(&id.raw());
-            params.extend_from_slice(br#","reason":"the server process that asked has ended"}"#);
-            out.push(Effect::Deliver(compose::notification("notifications/cancelled", Some(&params))));
+            self.deliver(withdrawal(&id, "the server process that asked has ended"), out);
         }
         out.push(Effect::Tear { generation, hear });
+    }
+
+    /// Streams go on with the next process, unless nothing is replayed to it.
+    fn lose_listens(&mut self, out: &mut Vec<Effect>) {
+        self.listens.lost();
+        if self.config.handshake.replay || self.closing.is_some() {
+            return;
+        }
+        for id in self.listens.take_acknowledged() {
+            self.deliver(withdrawal(&id, "the server process that served it has ended"), out);
+        }
+        for id in self.listens.take_unacknowledged() {
+            self.refuse_id(&id, Code::ServerDisconnected, "transport-exit", true, out);
+        }
     }
 
     /// Decides about every request that the lost generation owes an answer.
     pub(super) fn fail_in_flight(&mut self, now: Instant, loss: Loss, out: &mut Vec<Effect>) {
         let mut unsent = std::mem::take(&mut self.unsent);
+        let mut unread: BTreeMap<u64, Vec<Request>> = BTreeMap::new();
         for request in self.ledger.drain() {
-            match unsent.remove(&request.seq) {
-                Some(line) if self.closing.is_none() => {
-                    // Not a byte of it was written, unless it was being repeated.
-                    let request = Request { sent: request.repeated, ..request };
-                    self.hold_again(now, request, line, false);
-                }
-                _ => self.fail(now, loss, request, out),
+            if self.closing.is_none() && unsent.contains_key(&request.tag) {
+                // Not a byte of it was written, unless it was being repeated.
+                let request = Request { sent: request.repeated, ..request };
+                unread.entry(request.tag).or_default().push(request);
+            } else {
+                self.fail(now, loss, request, out);
+            }
+        }
+        for (tag, requests) in unread {
+            if let Some(line) = unsent.remove(&tag) {
+                // What the client has cancelled meanwhile is not sent after all.
+                let line = with_wanted(&line, |id| requests.iter().any(|request| request.id.key == *id));
+                self.hold_again(now, requests, line);
             }
         }
         self.resume_parked(now, out);
@@ -96,7 +117,7 @@ impl Slot {
         let overdue = request.suspect_at.is_some_and(|at| at <= now);
         let line = request.line.clone().filter(|_| self.closing.is_none());
         match (request.method, line) {
-            (Method::Initialize, Some(line)) => self.hold_again(now, request, line, true),
+            (Method::Initialize, Some(line)) => self.hold_again(now, vec![request], line),
             // A server that dies on the question for its era would die again: the client asks in the other era.
             (Method::Discover, _) if self.session.era() == Era::Probing => {
                 self.refuse(&request, Code::ServerDisconnected, reason.name(), out);
@@ -104,16 +125,18 @@ impl Slot {
             _ if overdue && reason == Reason::ProbeFailure => self.overdue.push(request),
             (_, Some(line)) if request.repeatable && !request.repeated => {
                 request.repeated = true;
-                self.hold_again(now, request, line, false);
+                self.hold_again(now, vec![request], line);
             }
             _ => self.refuse(&request, Code::ServerDisconnected, reason.name(), out),
         }
     }
 
-    fn hold_again(&mut self, now: Instant, mut request: Request, line: bytes::Bytes, patient: bool) {
-        request.suspect_at = None;
-        let expires = (!patient).then(|| now + self.config.restart.hold);
-        self.hold.push_unbounded(Held { line, requests: vec![request], expires });
+    fn hold_again(&mut self, now: Instant, mut requests: Vec<Request>, line: bytes::Bytes) {
+        for request in &mut requests {
+            request.suspect_at = None;
+        }
+        let expires = self.hold_expires(now, &requests);
+        self.hold.push_unbounded(Held { line, requests, expires });
     }
 
     /// The first attempt after a failed probe has ended: the overdue callers learn how.
@@ -141,7 +164,7 @@ impl Slot {
                 self.refuse(&request, code, reason, out);
             }
             for id in self.listens.take_unacknowledged() {
-                self.refuse_id(&id, code, reason, out);
+                self.refuse_id(&id, code, reason, true, out);
             }
         }
     }

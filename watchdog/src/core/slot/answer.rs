@@ -10,6 +10,9 @@ use crate::wire::compose;
 use crate::wire::head::Method;
 use crate::wire::id::Id;
 
+/// The reason of a refusal whose server is kept.
+pub(super) const DEADLINE: &str = "deadline";
+
 impl Slot {
     /// Answers a request with one of our errors.
     pub(super) fn refuse(&mut self, request: &Request, code: Code, reason: &'static str, out: &mut Vec<Effect>) {
@@ -19,7 +22,7 @@ impl Slot {
         let refusal = Refusal {
             code,
             reason,
-            message: self.message(code, Some(request)),
+            message: self.message(code, reason, Some(request)),
             sent: request.sent,
             read_only: request.read_only,
             restarted: (code == Code::RequestTimeout && reason == "probe-failure").then_some(true),
@@ -37,9 +40,9 @@ impl Slot {
     }
 
     /// Answers a request of which only the id is known.
-    pub(super) fn refuse_id(&self, id: &Id, code: Code, reason: &'static str, out: &mut Vec<Effect>) {
-        let message = self.message(code, None);
-        let refusal = Refusal { code, reason, message, sent: false, read_only: false, restarted: None };
+    pub(super) fn refuse_id(&self, id: &Id, code: Code, reason: &'static str, sent: bool, out: &mut Vec<Effect>) {
+        let message = self.message(code, reason, None);
+        let refusal = Refusal { code, reason, message, sent, read_only: false, restarted: None };
         let line = self
             .with_circumstances(|slot| compose::error(Some(id), code.number(), &refusal.message, &refusal.data(slot)));
         self.deliver(line, out);
@@ -81,7 +84,7 @@ impl Slot {
     }
 
     /// One sentence that tells the whole story: hosts often show nothing else.
-    fn message(&self, code: Code, request: Option<&Request>) -> String {
+    fn message(&self, code: Code, reason: &str, request: Option<&Request>) -> String {
         let server = &self.config.name;
         let what = request.map_or_else(|| "the request".to_owned(), describe);
         let why = self.failure.error.as_deref().unwrap_or("no reason is known");
@@ -94,7 +97,7 @@ impl Slot {
                 };
                 format!("Server disconnected: MCP server '{server}' ended ({why}) before it answered {what}; {effect}")
             }
-            Code::RequestTimeout if self.life.is_connected() && self.overdue.is_empty() && request.is_some_and(|r| r.deadline_at.is_some()) => {
+            Code::RequestTimeout if reason == DEADLINE => {
                 format!("MCP server '{server}' did not answer {what} within its deadline; the server is kept")
             }
             Code::RequestTimeout => {

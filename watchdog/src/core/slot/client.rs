@@ -25,8 +25,14 @@ impl Slot {
         match head::scan(&line) {
             Scan::Message(head) => match head.kind {
                 Kind::Request => self.client_request(now, line, &head, out),
-                Kind::Notification => self.client_notification(line, &head, out),
-                Kind::Result | Kind::Error => self.client_answer(line, &head, out),
+                Kind::Notification => {
+                    let line = self.client_notification(line, &head).filter(|_| self.is_open());
+                    out.extend(line.map(|line| Effect::Forward { line, tag: 0, urgent: false }));
+                }
+                Kind::Result | Kind::Error => {
+                    let line = self.client_answer(line, &head, out);
+                    out.extend(line.map(|line| Effect::Forward { line, tag: 0, urgent: false }));
+                }
             },
             Scan::Batch if self.session.batches() => self.client_batch(now, line, out),
             Scan::Batch => self.protest(None, -32600, "Invalid Request: this protocol version has no batches", out),
@@ -42,7 +48,7 @@ impl Slot {
     pub fn client_oversized(&self, line: &Oversized, out: &mut Vec<Effect>) {
         self.emit_oversized("client", line.len, out);
         if let (OversizedKind::Request | OversizedKind::Unknown, Some(id)) = (line.kind, &line.id) {
-            self.refuse_id(id, Code::MessageTooLarge, "client", out);
+            self.refuse_id(id, Code::MessageTooLarge, "client", false, out);
         }
     }
 
@@ -64,6 +70,7 @@ impl Slot {
                 self.keep(now, Held { line, requests: vec![request], expires: None }, out);
                 self.flush_held(now, out);
             }
+            Admission::Reject(Rejection::Reconnecting | Rejection::PermanentlyFailed) if self.serve_stale(&request, out) => {}
             Admission::Reject(rejection) => {
                 let (code, reason) = refusal_of(rejection);
                 self.refuse(&request, code, reason, out);
@@ -72,7 +79,7 @@ impl Slot {
     }
 
     /// Reads what the tables need to know of a request.
-    fn request(&mut self, now: Instant, line: &Bytes, head: &Head) -> Option<Request> {
+    pub(super) fn request(&mut self, now: Instant, line: &Bytes, head: &Head) -> Option<Request> {
         let id = Id::parse(line.get(head.id.clone()?)?)?;
         let name = text(line, head.name.clone()).filter(|_| head.method == Method::ToolsCall);
         let patience = match head.method {
@@ -131,12 +138,12 @@ impl Slot {
     }
 
     /// Whether a request goes to the server, waits, or is refused.
-    fn admit(&mut self, now: Instant, request: &Request, out: &mut Vec<Effect>) -> Admission {
+    pub(super) fn admit(&mut self, now: Instant, request: &Request, out: &mut Vec<Effect>) -> Admission {
         match self.opening {
             Opening::Done => return Admission::Forward,
             Opening::Transparent => {
                 let handshake = matches!(request.method, Method::Initialize | Method::Discover);
-                if !handshake && !self.life.is_connected() {
+                if !handshake && !self.session.awaits_handshake() && !self.life.is_connected() {
                     // There is no opening whose answer could be awaited: the session is there with the process.
                     self.connect_on_start = true;
                     self.connect_if_started(now, out);
@@ -161,6 +168,7 @@ impl Slot {
             self.opening_deadline = Some(now + self.config.handshake.timeout);
         }
         let tag = request.seq;
+        request.tag = tag;
         request.suspect_at = request.patience.map(|patience| now + patience);
         self.ledger.insert(request);
         out.push(Effect::Forward { line, tag, urgent: false });
@@ -180,17 +188,22 @@ impl Slot {
         page.is_some()
     }
 
-    fn keep(&mut self, now: Instant, mut held: Held, out: &mut Vec<Effect>) {
+    pub(super) fn keep(&mut self, now: Instant, mut held: Held, out: &mut Vec<Effect>) {
         // What waits must not hold on to a whole read buffer.
         held.line = Bytes::copy_from_slice(&held.line);
-        // The client's opening waits through failed attempts; its limit is that of the first answer.
-        let opening = held.requests.iter().any(|request| request.method == Method::Initialize);
-        held.expires = (!opening || self.life.connected_once()).then(|| now + self.config.restart.hold);
+        held.expires = self.hold_expires(now, &held.requests);
         if let Err(refused) = self.hold.push(held) {
             for request in &refused.requests {
                 self.refuse(request, Code::Overloaded, "hold-queue-full", out);
             }
         }
+    }
+
+    /// How long these requests may wait. The client's opening waits through failed attempts before the first connection;
+    /// its limit is that of the first answer.
+    pub(super) fn hold_expires(&self, now: Instant, requests: &[Request]) -> Option<Instant> {
+        let opening = requests.iter().any(|request| request.method == Method::Initialize);
+        (!opening || self.life.connected_once()).then(|| now + self.config.restart.hold)
     }
 
     /// Sends what waits, as far as the session with the live process allows.
@@ -219,110 +232,54 @@ impl Slot {
         }
     }
 
-    fn forward_batch(&mut self, now: Instant, line: Bytes, requests: Vec<Request>, out: &mut Vec<Effect>) {
-        let tag = requests.first().map_or(0, |request| request.seq);
-        for mut request in requests {
-            request.suspect_at = request.patience.map(|patience| now + patience);
-            self.ledger.insert(request);
-        }
-        out.push(Effect::Forward { line, tag, urgent: false });
-    }
-
-    /// A batch of 2025-03-26 goes as it is; each request in it is owed an answer of its own.
-    fn client_batch(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
-        let Some(elements) = head::elements(&line).filter(|elements| !elements.is_empty()) else {
-            return self.protest(None, -32600, "Invalid Request: the batch is empty or malformed", out);
-        };
-        let mut requests = Vec::new();
-        for span in elements {
-            let element = line.slice(span);
-            match head::scan(&element) {
-                Scan::Message(head) if head.kind == Kind::Request => {
-                    self.session.observe(&element, &head);
-                    requests.extend(self.request(now, &element, &head));
-                }
-                Scan::Message(head) if head.method == Method::Cancelled => {
-                    if let Some(id) = head.request_id.and_then(|span| key(&element, span)) {
-                        self.ledger.remove(&id);
-                    }
-                }
-                Scan::Message(head) if head.kind != Kind::Notification => {
-                    if let Some(id) = head.id.and_then(|span| key(&element, span)) {
-                        self.asks.answered(&id, self.life.live());
-                    }
-                }
-                _ => {}
-            }
-        }
-        let Some(first) = requests.first() else {
-            if self.is_open() {
-                out.push(Effect::Forward { line, tag: 0, urgent: false });
-            }
-            return;
-        };
-        match self.admit(now, &first.clone(), out) {
-            Admission::Forward => self.forward_batch(now, line, requests, out),
-            Admission::Hold => {
-                self.keep(now, Held { line, requests, expires: None }, out);
-                self.flush_held(now, out);
-            }
-            Admission::Reject(rejection) => {
-                let (code, reason) = refusal_of(rejection);
-                for request in &requests {
-                    self.refuse(request, code, reason, out);
-                }
-            }
-        }
-    }
-
     /// Whether what the client says now goes straight to the live process.
-    const fn is_open(&self) -> bool {
+    pub(super) const fn is_open(&self) -> bool {
         matches!(self.opening, Opening::Transparent | Opening::Done)
     }
 
-    fn client_notification(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) {
-        let pass = match head.method {
-            Method::Initialized => {
-                self.session.initialized(&line);
-                true
-            }
-            Method::Cancelled => return self.client_cancels(line, head, out),
+    /// What of a notification goes on to the server, if anything.
+    pub(super) fn client_notification(&mut self, line: Bytes, head: &Head) -> Option<Bytes> {
+        match head.method {
+            Method::Initialized => self.session.initialized(&line),
+            Method::Cancelled => return self.client_cancels(line, head),
             Method::Progress => {
                 let token = head.progress_token.clone().and_then(|span| key(&line, span));
-                !token.is_some_and(|token| self.asks.token_is_dead(&token, self.life.live()))
+                if token.is_some_and(|token| self.asks.token_is_dead(&token, self.life.live())) {
+                    return None;
+                }
             }
-            _ => true,
-        };
-        if pass && self.is_open() {
-            out.push(Effect::Forward { line, tag: 0, urgent: false });
+            _ => {}
         }
+        Some(line)
     }
 
     /// A cancelled request gets no answer. The server is told if it has the request; a new generation never hears of it.
-    fn client_cancels(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) {
-        let Some(id) = head.request_id.clone().and_then(|span| key(&line, span)) else { return };
-        let in_flight = self.ledger.remove(&id).is_some() || self.listens.closed(&id);
-        if in_flight {
-            return out.push(Effect::Forward { line, tag: 0, urgent: false });
+    fn client_cancels(&mut self, line: Bytes, head: &Head) -> Option<Bytes> {
+        let id = head.request_id.clone().and_then(|span| key(&line, span))?;
+        let in_flight = self.ledger.remove(&id);
+        let known = in_flight.is_some() || self.listens.closed(&id);
+        let cancelled = in_flight.or_else(|| self.hold.cancel(&id));
+        if cancelled.is_some_and(|request| request.method == Method::Initialize) {
+            self.session.refused();
         }
-        if self.hold.cancel(&id).is_none() {
-            self.overdue.retain(|request| request.id.key != id);
+        if known {
+            return Some(line);
         }
+        self.overdue.retain(|request| request.id.key != id);
+        self.parked.retain(|line| parked_id(line).is_none_or(|parked| parked != id));
+        None
     }
 
-    /// The client's answer to a question of a server: only the one that asked may have it.
-    fn client_answer(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) {
-        let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else { return };
+    /// The client's answer to a question of a server, as the server that asked gets it; nobody else does.
+    pub(super) fn client_answer(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+        let id = Id::parse(line.get(head.id.clone()?)?)?;
         match self.asks.answered(&id.key, self.life.live()) {
-            Answer::Pass(original) if original == id => out.push(Effect::Forward { line, tag: 0, urgent: false }),
-            Answer::Pass(original) if original.key == id.key => {
-                out.push(Effect::Forward { line, tag: 0, urgent: false });
+            Answer::Pass(original) if original.key == id.key => Some(line),
+            Answer::Pass(original) => Some(splice::rewrite_id(&line, head, &original)),
+            Answer::Swallow | Answer::Unknown => {
+                self.emit_stale("client-answer", out);
+                None
             }
-            Answer::Pass(original) => {
-                let line = splice::rewrite_id(&line, head, &original);
-                out.push(Effect::Forward { line, tag: 0, urgent: false });
-            }
-            Answer::Swallow | Answer::Unknown => self.emit_stale("client-answer", out),
         }
     }
 
@@ -330,9 +287,7 @@ impl Slot {
     pub(super) fn check_parked(&mut self, now: Instant, out: &mut Vec<Effect>) {
         if self.parked_until.is_some_and(|at| at <= now) {
             for line in &self.parked {
-                if let Scan::Message(head) = head::scan(line)
-                    && let Some(id) = head.id.and_then(|span| key(line, span))
-                {
+                if let Some(id) = parked_id(line) {
                     self.own.answered(&id);
                 }
             }
@@ -352,6 +307,14 @@ impl Slot {
 /// Requests that give the session a state, which is replayed to every new process.
 const fn gives_state(method: Method) -> bool {
     matches!(method, Method::LoggingSetLevel | Method::ResourcesSubscribe)
+}
+
+/// The id of a request that waits for ours.
+fn parked_id(line: &[u8]) -> Option<IdKey> {
+    match head::scan(line) {
+        Scan::Message(head) => key(line, head.id?),
+        _ => None,
+    }
 }
 
 fn head_is_object(line: &[u8]) -> bool {

@@ -43,7 +43,7 @@ impl Slot {
     /// A signal asks us to end; a second one, or one in an end that has begun, does not wait for anything.
     pub fn signal(&mut self, now: Instant, number: i32, out: &mut Vec<Effect>) {
         match &mut self.closing {
-            None => self.close(now, Exit::Signal(number), None, out),
+            None => self.close(now, Exit::Signal(number), out),
             Some(closing) => {
                 let draining = closing.drain_until.take().is_some();
                 self.event(now, Event::Remove, out);
@@ -57,12 +57,14 @@ impl Slot {
         }
     }
 
-    /// Begins the end with this exit code.
-    pub(super) fn close(&mut self, now: Instant, exit: Exit, drain_until: Option<Instant>, out: &mut Vec<Effect>) {
-        if self.closing.is_none() {
-            self.closing = Some(Closing { exit, drain_until, unread: false, client_gone: false });
-            self.event(now, Event::Remove, out);
+    /// Ends with this exit code. An end that has begun because the client left waits for nothing more.
+    pub(super) fn close(&mut self, now: Instant, exit: Exit, out: &mut Vec<Effect>) {
+        let closing = self.closing.get_or_insert(Closing { exit, drain_until: None, unread: false, client_gone: false });
+        closing.drain_until = None;
+        if closing.exit == Exit::Done {
+            closing.exit = exit;
         }
+        self.event(now, Event::Remove, out);
     }
 
     /// Whether the end has begun.
@@ -75,7 +77,8 @@ impl Slot {
     pub(super) fn check_drain(&mut self, now: Instant, out: &mut Vec<Effect>) {
         let Some(closing) = &mut self.closing else { return };
         let Some(until) = closing.drain_until else { return };
-        let owed = closing.unread || !self.ledger.is_empty() || !self.hold.is_empty() || !self.overdue.is_empty();
+        let waiting = !self.hold.is_empty() || !self.overdue.is_empty() || !self.parked.is_empty();
+        let owed = closing.unread || !self.ledger.is_empty() || waiting;
         if owed && self.life.live().is_some() && now < until {
             return;
         }

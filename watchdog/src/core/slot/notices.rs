@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::{Effect, Slot};
 use crate::core::catalog::ListKind;
 use crate::core::chain::Outcome;
-use crate::core::ids::{Ending, Generation};
+use crate::core::ending::Ending;
+use crate::core::ids::Generation;
 use crate::core::ledger::Request;
 use crate::core::lifecycle::{Notice, Reason};
 use crate::core::refusal::Code;
@@ -40,7 +41,7 @@ impl Slot {
             Notice::Disconnected { intentional, reason } => EventKind::ServerDisconnected {
                 intentional,
                 reason: reason.name().into(),
-                exit: self.failure.ending.map(Into::into),
+                exit: self.failure.ending,
             },
             Notice::Reconnecting { attempt, delay, reason } => {
                 let error = self.failure.error.as_deref().unwrap_or_default();
@@ -68,7 +69,7 @@ impl Slot {
             Notice::Failed => EventKind::ServerFailed {
                 attempts,
                 last_error: self.failure.error.clone(),
-                exit: self.failure.ending.map(Into::into),
+                exit: self.failure.ending,
             },
             Notice::Enabled => EventKind::ServerEnabled { by: "operator".into() },
             Notice::Disabled => EventKind::ServerDisabled { by: "operator".into() },
@@ -113,7 +114,7 @@ impl Slot {
         if self.life.generation() == generation {
             out.push(Effect::Emit(EventKind::ServerExited {
                 pid: process.pid,
-                exit: exit.into(),
+                exit,
                 uptime_ms: millis(now.saturating_duration_since(process.since)),
                 stderr_tail: self.failure.tail.clone(),
             }));

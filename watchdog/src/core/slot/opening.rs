@@ -74,7 +74,8 @@ impl Slot {
 
     fn connected(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.opening = Opening::Done;
-        self.opening_deadline = None;
+        // A ping may be answered before the handshake, whose limit stays.
+        self.opening_deadline = self.opening_deadline.filter(|_| self.session.awaits_handshake());
         if let Some(generation) = self.life.live() {
             self.event(now, Event::AttemptOk(generation), out);
             // What went wrong before says nothing about what goes wrong from here on.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use probe_api::{Snapshot, Trigger};
 
+use super::answer::DEADLINE;
 use super::{ChainRun, Effect, Opening, ProbeReply, Slot};
 use crate::core::backoff::spread;
 use crate::core::chain::{Chain, Evidence, LinkIndex, Outcome};
@@ -32,8 +33,10 @@ impl Slot {
             params.extend_from_slice(&request.id.raw());
             params.extend_from_slice(br#","reason":"its deadline has passed"}"#);
             let line = compose::notification("notifications/cancelled", Some(&params));
-            out.push(Effect::Forward { line, tag: 0, urgent: true });
-            self.refuse(&request, Code::RequestTimeout, "deadline", out);
+            if self.life.live().is_some() {
+                out.push(Effect::Forward { line, tag: 0, urgent: true });
+            }
+            self.refuse(&request, Code::RequestTimeout, DEADLINE, out);
         }
         if overdue {
             if let Some(generation) = self.life.live().filter(|_| self.may_probe()) {
@@ -126,11 +129,10 @@ impl Slot {
         };
         let mut outcome = chain.finish(&evidence);
         let excused_too_long = self.ledger.busy_too_long(now, self.config.probe.busy_max);
-        if let Outcome::Busy(reason) = &outcome {
-            if excused_too_long && run.for_overdue && !chain.any_reply() && !self.serial {
+        if let Outcome::Busy(reason) = &outcome
+            && excused_too_long && run.for_overdue && !chain.any_reply() && !self.serial {
                 outcome = Outcome::Dead(format!("busy for longer than probe.busy_max: {reason}"));
             }
-        }
         self.emit_probe_outcome(&outcome, now.saturating_duration_since(run.since), out);
         self.judge(now, generation, run, outcome, out);
         if !self.parked.is_empty() {

@@ -6,7 +6,8 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::{Effect, Opening, Slot};
-use crate::core::ids::{Ending, Generation};
+use crate::core::ending::Ending;
+use crate::core::ids::Generation;
 use crate::core::ledger::Request;
 use crate::core::lifecycle::Event;
 use crate::core::refusal::Code;
@@ -49,6 +50,9 @@ impl Slot {
             return;
         }
         let died_of_the_question = self.died_of_the_question();
+        if died_of_the_question {
+            self.life.forgive();
+        }
         let event = if lost.transport_error.is_some() { Event::TransportError(generation) } else { Event::Lost(generation) };
         self.event(now, event, out);
         if died_of_the_question {
@@ -81,13 +85,17 @@ impl Slot {
             request.sent = false;
             self.refuse(&request, Code::PermanentlyFailed, "cannot-start", out);
         }
-        self.close(now, exit, None, out);
+        self.close(now, exit, out);
     }
 
     /// A process tree is gone; the survivors are processes that could not be ended.
     pub fn torn_down(&mut self, now: Instant, generation: Generation, survivors: &[u32], out: &mut Vec<Effect>) {
         if !survivors.is_empty() {
             self.emit_close_failed(survivors, out);
+        }
+        // An attempt that failed after the end had begun is not followed by another one.
+        if self.closing.is_some_and(|closing| !closing.unread) {
+            self.event(now, Event::Remove, out);
         }
         self.event(now, Event::TornDown(generation, survivors.is_empty()), out);
     }
@@ -97,6 +105,7 @@ impl Slot {
 fn failure_of(lost: &Lost) -> super::Failure {
     let error = match (&lost.transport_error, lost.ending) {
         (Some(error), _) => error.clone(),
+        (None, Some(ending @ Ending::Signal(_))) => format!("signal {ending}"),
         (None, Some(ending)) => ending.to_string(),
         (None, None) => "it closed its stdout".to_owned(),
     };

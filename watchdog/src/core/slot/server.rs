@@ -59,6 +59,7 @@ impl Slot {
         self.emit_oversized("server", line.len, out);
         let Some(id) = &line.id else { return };
         match line.kind {
+            OversizedKind::Request if self.life.live().is_none() => {}
             OversizedKind::Request => {
                 let message = "the message is longer than the limit of the watchdog in front of this server";
                 let line = compose::error(Some(id), Code::MessageTooLarge.number(), message, &serde_json::Value::Null);
@@ -78,7 +79,7 @@ impl Slot {
     }
 
     /// What of a message goes on to the client, if anything.
-    fn server_message(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+    pub(super) fn server_message(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
         match head.kind {
             Kind::Result | Kind::Error => self.server_answer(now, line, head, out),
             Kind::Request => Some(self.server_asks(line, head)),
@@ -93,7 +94,9 @@ impl Slot {
         };
         let body = head.body.clone().and_then(|span| line.get(span)).unwrap_or(b"null");
         let ok = head.kind == Kind::Result;
-        if let Some(request) = self.ledger.answered(&id.key) {
+        // An id of ours counts as it was sent: a client's text that spells the same number is another one.
+        let request = if self.own.contains(&id.key) { None } else { self.ledger.answered(&id.key) };
+        if let Some(request) = request {
             self.last_client_answer = Some(now);
             self.learn(now, &request, ok, body, out);
             self.deliver(line, out);
@@ -106,7 +109,7 @@ impl Slot {
         }
         match self.listens.answered(&id.key, !ok) {
             Some(End::Deliver) => Some(line),
-            Some(End::Withdraw(id)) => Some(withdrawal(&id)),
+            Some(End::Withdraw(id)) => Some(withdrawal(&id, "the new server process refused the subscription")),
             None => {
                 self.emit_stale("server-answer", out);
                 None
@@ -115,7 +118,7 @@ impl Slot {
     }
 
     /// What an answer teaches about the session and the lists.
-    fn learn(&mut self, _now: Instant, request: &Request, ok: bool, body: &[u8], _out: &mut Vec<Effect>) {
+    pub(super) fn learn(&mut self, _now: Instant, request: &Request, ok: bool, body: &[u8], _out: &mut Vec<Effect>) {
         match (request.method, ok) {
             (Method::Initialize, true) => self.session.told(body),
             (Method::Initialize, false) => self.session.refused(),
@@ -144,7 +147,7 @@ impl Slot {
         }
     }
 
-    fn after_answer(&mut self, now: Instant, request: &Request, ok: bool, out: &mut Vec<Effect>) {
+    pub(super) fn after_answer(&mut self, now: Instant, request: &Request, ok: bool, out: &mut Vec<Effect>) {
         if request.method == Method::Initialize {
             self.opening_deadline = None;
         }
@@ -235,8 +238,13 @@ impl Slot {
                 let id = head.meta_subscription_id.clone().and_then(|span| key(&line, span));
                 let filter = || notifications_of(head.params.clone().and_then(|span| line.get(span)));
                 match id.and_then(|id| self.listens.acknowledged(&id, filter())) {
+                    Some(Acknowledgement::Deliver) => Some(line),
                     Some(Acknowledgement::Swallow) => None,
-                    Some(Acknowledgement::Deliver) | None => Some(line),
+                    // The client has closed it.
+                    None => {
+                        self.emit_stale("acknowledgement", out);
+                        None
+                    }
                 }
             }
             Method::TasksStatus => Some(line),
@@ -261,69 +269,21 @@ impl Slot {
         self.listens.closed(&id.key).then_some(line)
     }
 
-    /// A batch goes on as it is, or without the elements that the client must not see.
-    fn server_batch(&mut self, now: Instant, line: &Bytes, out: &mut Vec<Effect>) {
-        let Some(elements) = head::elements(line) else { return self.emit_stray(line, out) };
-        let heads: Option<Vec<_>> = elements
-            .into_iter()
-            .map(|span| match head::scan(line.get(span.clone())?) {
-                Scan::Message(head) => Some((line.slice(span), head)),
-                _ => None,
-            })
-            .collect();
-        let Some(heads) = heads.filter(|heads| !heads.is_empty()) else { return self.emit_stray(line, out) };
-        let (mut kept, mut changed, mut answered) = (Vec::new(), false, Vec::new());
-        for (element, head) in heads {
-            let ok = head.kind == Kind::Result;
-            let request = match head.kind {
-                Kind::Result | Kind::Error => {
-                    head.id.clone().and_then(|span| key(&element, span)).and_then(|id| self.ledger.answered(&id))
-                }
-                _ => None,
-            };
-            if let Some(request) = request {
-                let body = head.body.clone().and_then(|span| element.get(span)).unwrap_or(b"null");
-                self.learn(now, &request, ok, body, out);
-                answered.push((request, ok));
-                kept.push(element);
-                continue;
-            }
-            match self.server_message(now, element.clone(), &head, out) {
-                Some(passed) => {
-                    changed |= passed != element;
-                    kept.push(passed);
-                }
-                None => changed = true,
-            }
-        }
-        match (kept.is_empty(), changed) {
-            (true, _) => {}
-            (false, false) => self.deliver(line.clone(), out),
-            (false, true) => self.deliver(splice::join_batch(kept.iter().map(|element| &element[..])), out),
-        }
-        for (request, ok) in answered {
-            self.last_client_answer = Some(now);
-            self.after_answer(now, &request, ok, out);
-        }
-    }
-
     /// A good answer: whatever was wrong with its health is over.
     fn well(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        if let crate::core::lifecycle::State::Connected(runtime) = self.life.state() {
-            if runtime.failures > 0 && !runtime.probing {
-                if let Some(generation) = self.life.live() {
+        if let crate::core::lifecycle::State::Connected(runtime) = self.life.state()
+            && runtime.failures > 0 && !runtime.probing
+                && let Some(generation) = self.life.live() {
                     self.event(now, Event::Health(generation, true), out);
                 }
-            }
-        }
     }
 }
 
-/// Ends a listen stream at the client.
-fn withdrawal(id: &Id) -> Bytes {
+/// Ends a listen stream, or a question of a server, at the client. The reason needs no escapes.
+pub(super) fn withdrawal(id: &Id, reason: &str) -> Bytes {
     let mut params = br#"{"requestId":"#.to_vec();
     params.extend_from_slice(&id.raw());
-    params.extend_from_slice(br#","reason":"the new server process refused the subscription"}"#);
+    params.extend_from_slice(format!(r#","reason":"{reason}"}}"#).as_bytes());
     compose::notification("notifications/cancelled", Some(&params))
 }
 

@@ -113,25 +113,6 @@ fn two_megabytes_of_arguments_fit() {
 }
 
 #[test]
-fn signals_have_the_names_of_the_manual() {
-    assert_eq!(signal_name(9), "SIGKILL");
-    assert_eq!(signal_name(15), "SIGTERM");
-    assert_eq!(signal_name(nix::libc::SIGSEGV), "SIGSEGV");
-    assert_eq!(signal_name(0), "SIG0");
-    assert_eq!(Ending::Signal(6).to_string(), "SIGABRT");
-    assert_eq!(Ending::Code(3).to_string(), "code 3");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn real_time_signals_count_from_the_first() {
-    assert_eq!(signal_name(nix::libc::SIGRTMIN()), "SIGRTMIN");
-    assert_eq!(signal_name(nix::libc::SIGRTMIN() + 3), "SIGRTMIN+3");
-    assert_eq!(signal_name(32), "SIG32");
-    assert_eq!(signal_name(65), "SIG65");
-}
-
-#[test]
 fn a_missing_program_is_127_and_any_other_refusal_126() {
     assert_eq!(Step::Exec.exit(nix::libc::ENOENT).code(), 127);
     assert_eq!(Step::Exec.exit(nix::libc::EACCES).code(), 126);

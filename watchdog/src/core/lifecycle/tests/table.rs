@@ -7,8 +7,11 @@ use std::fmt::Write as _;
 
 use super::*;
 
+/// A state and how it is reached.
+type Column = (&'static str, fn() -> Machine);
+
 /// The columns: each state, in each form that makes a difference, and how it is reached.
-const STATES: [(&str, fn() -> Machine); 18] = [
+const STATES: [Column; 18] = [
     ("Disabled", || Machine::new(|server| server.enabled = false)),
     ("Connecting, attempting", || started()),
     ("Connecting, waiting", waiting_for_the_first),
@@ -73,7 +76,9 @@ const STATES: [(&str, fn() -> Machine); 18] = [
         machine.on(Event::Remove);
         machine
     }),
-    ("Disconnected, lazy", || Machine::started(|server| server.start = Start::Lazy)),
+    ("Disconnected, lazy", || {
+        Machine::started(|server| server.start = Start::Lazy)
+    }),
     ("Disconnected, removed", || {
         let mut machine = Machine::connected(policy);
         machine.on(Event::Remove);
@@ -84,7 +89,7 @@ const STATES: [(&str, fn() -> Machine); 18] = [
 ];
 
 /// The same for the attempt that a request causes in `PermanentlyFailed`.
-const TRIALS: [(&str, fn() -> Machine); 3] = [
+const TRIALS: [Column; 3] = [
     ("PermanentlyFailed, trial attempting", || {
         let mut machine = failed();
         machine.on(Event::Request);
@@ -134,8 +139,8 @@ fn failed() -> Machine {
 /// The rows. An event of a generation or timer is that of the current one where there is one, else of the latest.
 fn events(machine: &Machine) -> Vec<(&'static str, Event)> {
     let life = &machine.life;
-    let generation = life.live().unwrap_or(life.generation());
-    let dying = life.dying().unwrap_or(life.generation());
+    let generation = life.live().unwrap_or_else(|| life.generation());
+    let dying = life.dying().unwrap_or_else(|| life.generation());
     let token = match (life.state(), life.phase()) {
         (State::Connected(runtime), _) => runtime.uptime,
         (_, Some(Phase::Waiting { token, .. })) => Some(token),
@@ -180,7 +185,11 @@ fn block(title: &str, make: fn() -> Machine) -> String {
         let after = if after == before { "(stays)".to_owned() } else { after };
         let answer = answer.map(|answer| format!("{answer:?}: ")).unwrap_or_default();
         let actions: Vec<_> = machine.actions.iter().map(|action| action_text(*action)).collect();
-        let actions = if actions.is_empty() { "nothing".to_owned() } else { actions.join(", ") };
+        let actions = if actions.is_empty() {
+            "nothing".to_owned()
+        } else {
+            actions.join(", ")
+        };
         writeln!(text, "{name:<26}{answer}{after} | {actions}").expect("writing to a String cannot fail");
     }
     text + "\n"
@@ -189,7 +198,10 @@ fn block(title: &str, make: fn() -> Machine) -> String {
 /// A state in short, with generations and what is left of its times.
 fn state_text(machine: &Machine) -> String {
     let life = &machine.life;
-    let dying = life.dying().map(|generation| format!(" while g{generation} dies")).unwrap_or_default();
+    let dying = life
+        .dying()
+        .map(|generation| format!(" while g{generation} dies"))
+        .unwrap_or_default();
     let state = match life.state() {
         State::Disabled => "Disabled".to_owned(),
         State::Connecting(phase) => format!("Connecting({})", phase_text(machine, *phase)),
@@ -209,11 +221,15 @@ fn state_text(machine: &Machine) -> String {
             }
             text + ")"
         }
-        State::Reconnecting { reason, phase } => format!("Reconnecting({}, {})", reason.name(), phase_text(machine, *phase)),
+        State::Reconnecting { reason, phase } => {
+            format!("Reconnecting({}, {})", reason.name(), phase_text(machine, *phase))
+        }
         State::Disabling(target) => format!("Disabling({target:?})"),
         State::Disconnected { removed } => format!("Disconnected{}", if *removed { "(removed)" } else { "" }),
         State::PermanentlyFailed { trial: None } => "PermanentlyFailed".to_owned(),
-        State::PermanentlyFailed { trial: Some(phase) } => format!("PermanentlyFailed(trial {})", phase_text(machine, *phase)),
+        State::PermanentlyFailed { trial: Some(phase) } => {
+            format!("PermanentlyFailed(trial {})", phase_text(machine, *phase))
+        }
     };
     format!("{state}{dying}, attempts {}", life.attempts().0)
 }
@@ -233,7 +249,9 @@ fn action_text(action: Action) -> String {
         Action::Arm(token, _) => format!("ARM t{}", token.0),
         Action::Disarm(token) => format!("DISARM t{}", token.0),
         Action::FailInFlight(loss) => format!("FAIL {loss:?}"),
-        Action::SettleOverdue(restarted) => format!("SETTLE {}", if restarted { "restarted" } else { "restart failed" }),
+        Action::SettleOverdue(restarted) => {
+            format!("SETTLE {}", if restarted { "restarted" } else { "restart failed" })
+        }
         Action::RejectHeld(rejection) => format!("REJECT {rejection:?}"),
         Action::FlushHeld => "FLUSH".to_owned(),
         Action::Publish => "PUBLISH".to_owned(),
@@ -252,7 +270,11 @@ fn action_text(action: Action) -> String {
 fn s83_every_cell_of_the_state_table() {
     let intro = "Every event in every state. The policy: delays 0 s, 4 s, 8 s; three attempts; a threshold of two.\n\
                  Columns: event, the answer to a request or a refusal, the new state | what is done, in order.\n\n";
-    let blocks: String = STATES.iter().chain(&TRIALS).map(|(title, make)| block(title, *make)).collect();
+    let blocks: String = STATES
+        .iter()
+        .chain(&TRIALS)
+        .map(|(title, make)| block(title, *make))
+        .collect();
     let found = format!("{intro}{blocks}").trim_end().to_owned() + "\n";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/core/lifecycle/tests/table.txt");
     if std::env::var_os("UPDATE_TABLE").is_some() {
@@ -260,22 +282,43 @@ fn s83_every_cell_of_the_state_table() {
     }
     let golden = include_str!("table.txt");
     for (line, (golden, found)) in golden.lines().zip(found.lines()).enumerate() {
-        assert_eq!(golden, found, "line {} of table.txt; UPDATE_TABLE=1 writes it again", line + 1);
+        assert_eq!(
+            golden,
+            found,
+            "line {} of table.txt; UPDATE_TABLE=1 writes it again",
+            line + 1
+        );
     }
-    assert_eq!(golden.lines().count(), found.lines().count(), "table.txt has another length");
+    assert_eq!(
+        golden.lines().count(),
+        found.lines().count(),
+        "table.txt has another length"
+    );
 }
 
 /// The columns are what their titles say.
 #[test]
 fn the_states_of_the_table_are_all_there_are() {
-    let mut names: Vec<&str> = STATES.iter().chain(&TRIALS).map(|(title, make)| {
-        let name = make().life.state_name();
-        assert!(title.starts_with(name), "{title} is {name}");
-        name
-    }).collect();
+    let mut names: Vec<&str> = STATES
+        .iter()
+        .chain(&TRIALS)
+        .map(|(title, make)| {
+            let name = make().life.state_name();
+            assert!(title.starts_with(name), "{title} is {name}");
+            name
+        })
+        .collect();
     names.dedup();
     assert_eq!(
         names,
-        ["Disabled", "Connecting", "Connected", "Reconnecting", "Disabling", "Disconnected", "PermanentlyFailed"]
+        [
+            "Disabled",
+            "Connecting",
+            "Connected",
+            "Reconnecting",
+            "Disabling",
+            "Disconnected",
+            "PermanentlyFailed"
+        ]
     );
 }

@@ -1,0 +1,160 @@
+//! Batches, which 2025-03-26 alone has: lines with several messages. Each message in them is treated as if it stood alone,
+//! and a batch of which nothing had to be taken out goes on as it is.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::act::refusal_of;
+use super::client::key;
+use super::{Effect, Slot};
+use crate::core::hold::Held;
+use crate::core::ledger::Request;
+use crate::core::lifecycle::Admission;
+use crate::wire::head::{self, Kind, Scan};
+use crate::wire::splice;
+
+impl Slot {
+    /// A batch of the client goes as it is, or without the messages that the server must not see. Each request in it is
+    /// owed an answer of its own.
+    pub(super) fn client_batch(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
+        let Some(elements) = head::elements(&line).filter(|elements| !elements.is_empty()) else {
+            return self.protest(None, -32600, "Invalid Request: the batch is empty or malformed", out);
+        };
+        let (mut kept, mut changed, mut requests) = (Vec::new(), false, Vec::new());
+        for span in elements {
+            let element = line.slice(span);
+            let passed = self.client_element(now, element.clone(), &mut requests, out);
+            changed |= passed.as_ref() != Some(&element);
+            kept.extend(passed);
+        }
+        if kept.is_empty() {
+            return;
+        }
+        let line = if changed {
+            splice::join_batch(kept.iter().map(|element| &element[..]))
+        } else {
+            line
+        };
+        let Some(first) = requests.first().cloned() else {
+            if self.is_open() {
+                out.push(Effect::Forward {
+                    line,
+                    tag: 0,
+                    urgent: false,
+                });
+            }
+            return;
+        };
+        match self.admit(now, &first, out) {
+            Admission::Forward => self.forward_batch(now, line, requests, out),
+            Admission::Hold => {
+                self.keep(
+                    now,
+                    Held {
+                        line,
+                        requests,
+                        expires: None,
+                    },
+                    out,
+                );
+                self.flush_held(now, out);
+            }
+            Admission::Reject(rejection) => {
+                let (code, reason) = refusal_of(rejection);
+                for request in &requests {
+                    self.refuse(request, code, reason, out);
+                }
+            }
+        }
+    }
+
+    /// What of one message in a batch goes on, if anything. What is no message is the server's to refuse.
+    fn client_element(
+        &mut self,
+        now: Instant,
+        element: Bytes,
+        requests: &mut Vec<Request>,
+        out: &mut Vec<Effect>,
+    ) -> Option<Bytes> {
+        let Scan::Message(head) = head::scan(&element) else {
+            return Some(element);
+        };
+        match head.kind {
+            Kind::Request => {
+                self.session.observe(&element, &head);
+                requests.extend(self.request(now, &element, &head));
+                Some(element)
+            }
+            Kind::Notification => self.client_notification(element, &head),
+            Kind::Result | Kind::Error => self.client_answer(element, &head, out),
+        }
+    }
+
+    /// Hands a batch to the server.
+    pub(super) fn forward_batch(&mut self, now: Instant, line: Bytes, requests: Vec<Request>, out: &mut Vec<Effect>) {
+        let tag = requests.first().map_or(0, |request| request.seq);
+        for mut request in requests {
+            request.tag = tag;
+            request.suspect_at = request.patience.map(|patience| now + patience);
+            self.ledger.insert(request);
+        }
+        out.push(Effect::Forward {
+            line,
+            tag,
+            urgent: false,
+        });
+    }
+
+    /// A batch goes on as it is, or without the elements that the client must not see.
+    pub(super) fn server_batch(&mut self, now: Instant, line: &Bytes, out: &mut Vec<Effect>) {
+        let Some(elements) = head::elements(line) else {
+            return self.emit_stray(line, out);
+        };
+        let heads: Option<Vec<_>> = elements
+            .into_iter()
+            .map(|span| match head::scan(line.get(span.clone())?) {
+                Scan::Message(head) => Some((line.slice(span), head)),
+                _ => None,
+            })
+            .collect();
+        let Some(heads) = heads.filter(|heads| !heads.is_empty()) else {
+            return self.emit_stray(line, out);
+        };
+        let (mut kept, mut changed, mut answered) = (Vec::new(), false, Vec::new());
+        for (element, head) in heads {
+            let ok = head.kind == Kind::Result;
+            let request = match head.kind {
+                Kind::Result | Kind::Error => {
+                    let id = head.id.clone().and_then(|span| key(&element, span));
+                    id.filter(|id| !self.own.contains(id))
+                        .and_then(|id| self.ledger.answered(&id))
+                }
+                _ => None,
+            };
+            if let Some(request) = request {
+                let body = head.body.clone().and_then(|span| element.get(span)).unwrap_or(b"null");
+                self.learn(now, &request, ok, body, out);
+                answered.push((request, ok));
+                kept.push(element);
+                continue;
+            }
+            match self.server_message(now, element.clone(), &head, out) {
+                Some(passed) => {
+                    changed |= passed != element;
+                    kept.push(passed);
+                }
+                None => changed = true,
+            }
+        }
+        match (kept.is_empty(), changed) {
+            (true, _) => {}
+            (false, false) => self.deliver(line.clone(), out),
+            (false, true) => self.deliver(splice::join_batch(kept.iter().map(|element| &element[..])), out),
+        }
+        for (request, ok) in answered {
+            self.last_client_answer = Some(now);
+            self.after_answer(now, &request, ok, out);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Scenarios: a client, servers that die, hang and come back, and what each of them sees.
+
+mod batches;
+mod budget;
+mod cancels;
+mod closing;
+mod death;
+mod discovery;
+mod handshake;
+mod hung;
+mod lines;
+mod lists;
+mod options;
+mod probing;
+mod questions;
+mod random;
+mod stateless;

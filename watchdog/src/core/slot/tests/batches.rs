@@ -1,0 +1,176 @@
+//! Batches, which 2025-03-26 alone has.
+
+use crate::core::testing::{
+    INITIALIZE, INITIALIZED, Script, World, answer_line, call_line, cancel_line, ids, refused, secs,
+};
+
+const CALLS: &str = r#"[ {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}} , {"jsonrpc":"2.0","id":2,"method":"resources/read"} ]"#;
+
+fn script() -> Script {
+    Script {
+        version: "2025-03-26",
+        ..Script::default()
+    }
+}
+
+fn open() -> World {
+    let mut world = World::with_servers([script()], |_| ());
+    world.script = script();
+    world.open();
+    world
+}
+
+#[test]
+fn a_batch_goes_through_as_it_is_and_each_request_is_owed_an_answer() {
+    let mut world = open();
+    world.say(CALLS);
+    assert_eq!(world.server_got(), [CALLS]);
+    assert_eq!(world.slot.in_flight(), 2);
+    let answers = format!("[{} ,{}]", answer_line("2"), answer_line("1"));
+    world.server_says(&answers);
+    assert_eq!((world.client_got(), world.slot.in_flight()), (vec![answers], 0));
+}
+
+#[test]
+fn its_answers_may_come_apart_and_what_the_client_must_not_see_is_taken_out() {
+    let mut world = open();
+    world.say(CALLS);
+    world.cancel("1");
+    world.server_says(&format!("[{},{}]", answer_line("1"), answer_line("2")));
+    assert_eq!(world.client_got(), [format!("[{}]", answer_line("2"))]);
+    world.server_says(&format!("[{}]", answer_line("2")));
+    assert_eq!(world.client_got(), [""; 0]);
+}
+
+#[test]
+fn at_death_each_request_has_its_own_fate() {
+    let mut world = open();
+    world.say(CALLS);
+    world.server_dies();
+    refused(&world.client_got_one(), "1", -31000);
+    let again = world.server_got().pop().expect("the read");
+    assert_eq!(again, r#"{"jsonrpc":"2.0","id":2,"method":"resources/read"}"#);
+    world.server_answers("2");
+    assert_eq!(world.client_got(), [answer_line("2")]);
+}
+
+#[test]
+fn a_batch_that_was_never_written_waits_again_as_a_whole() {
+    let mut world = open();
+    world.say(CALLS);
+    world.server_dies_unread(1);
+    assert_eq!(world.client_got(), [""; 0]);
+    let got: Vec<_> = world.server_got().into_iter().skip(2).collect();
+    assert_eq!(got, [CALLS], "once, and not its parts beside it");
+    assert_eq!(world.slot.in_flight(), 2);
+}
+
+#[test]
+fn what_is_cancelled_of_a_waiting_batch_is_never_sent() {
+    let mut world = open();
+    world.say(CALLS);
+    world.cancel("1");
+    world.lingering = true;
+    world.server_dies_unread(1);
+    world.gone();
+    let read = r#"[{"jsonrpc":"2.0","id":2,"method":"resources/read"}]"#;
+    assert_eq!(world.server_got().last().map(String::as_str), Some(read));
+    world.server_dies();
+    world.say(CALLS.replace("\"id\":2", "\"id\":3").as_str());
+    world.cancel("3");
+    world.gone();
+    world.advance(secs(1));
+    let got = world.server_got();
+    assert!(got.contains(&format!("[{}]", call_line("1", "t"))), "{got:?}");
+}
+
+#[test]
+fn a_held_batch_is_sent_as_it_is_and_refused_one_by_one() {
+    let mut world = World::with_servers([script(), Script::deaf()], |server| {
+        server.restart.hold_max_requests = 1
+    });
+    world.open();
+    world.server_dies();
+    world.say(CALLS);
+    let got = world.client_got();
+    assert_eq!(ids(&got), ["1", "2"]);
+    refused(&got[0], "1", -31007);
+
+    let mut world = open();
+    world.lingering = true;
+    world.server_dies();
+    world.say(CALLS);
+    world.gone();
+    assert_eq!(world.server_got().last().map(String::as_str), Some(CALLS));
+}
+
+#[test]
+fn answers_in_a_batch_are_restored_or_swallowed_like_others() {
+    let mut world = open();
+    let ask = r#"{"jsonrpc":"2.0","id":0,"method":"roots/list"}"#;
+    world.server_says(ask);
+    world.server_dies();
+    world.server_says(ask);
+    let replaced = crate::core::testing::raw_id(world.client_got().last().expect("the question"));
+    world.server_got();
+    world.say(&format!("[{},{}]", answer_line("0"), answer_line(&replaced)));
+    assert_eq!(
+        world.server_got(),
+        [format!("[{}]", answer_line("0"))],
+        "the late one is out, the other one restored"
+    );
+    world.say(&format!("[{}]", answer_line("0")));
+    assert_eq!(world.server_got(), [""; 0]);
+}
+
+#[test]
+fn a_cancel_of_an_older_generations_request_is_taken_out() {
+    let mut world = open();
+    world.call("9", "t");
+    world.server_dies();
+    world.forget();
+    world.say(&format!("[{},{}]", cancel_line("9"), call_line("10", "t")));
+    assert_eq!(world.server_got(), [format!("[{}]", call_line("10", "t"))]);
+}
+
+#[test]
+fn an_initialized_in_a_batch_is_remembered() {
+    let mut world = World::with_servers([script()], |_| ());
+    world.script = script();
+    world.say(INITIALIZE);
+    world.say(&format!("[{INITIALIZED}]"));
+    world.server_dies();
+    assert_eq!(world.server_got_methods(), ["initialize", "notifications/initialized"]);
+}
+
+#[test]
+fn a_batch_of_notifications_for_nobody_is_dropped() {
+    let mut world = open();
+    world.lingering = true;
+    world.server_dies();
+    world.say(r#"[{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}]"#);
+    world.gone();
+    assert_eq!(world.server_got_methods(), ["initialize", "notifications/initialized"]);
+}
+
+#[test]
+fn what_is_no_batch_is_refused_or_goes_to_the_log() {
+    let mut world = open();
+    world.say("[]");
+    world.say("[{]");
+    let got = world.client_got();
+    assert!(got[0].contains("-32600") && got[1].contains("-32700"), "{got:?}");
+    world.server_says("[]");
+    world.server_says("[1]");
+    assert_eq!((world.client_got(), world.strays.len()), (vec![], 2));
+}
+
+#[test]
+fn other_versions_have_no_batches() {
+    let mut world = World::new(|_| ());
+    world.open();
+    world.say(CALLS);
+    assert!(world.client_got_one().contains("no batches"));
+    world.server_says(&format!("[{}]", answer_line("1")));
+    assert_eq!((world.client_got(), world.strays.len()), (vec![], 1));
+}

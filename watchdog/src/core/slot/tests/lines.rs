@@ -1,0 +1,191 @@
+//! Lines as they are: odd spellings, no messages, and too long ones.
+
+use crate::config::StrayStdout;
+use crate::core::slot::Slot;
+use crate::core::testing::{INITIALIZE, World, answer_line, call_line, id, refused, value};
+use crate::wire::lines::{Oversized, OversizedKind};
+
+fn open() -> World {
+    let mut world = World::new(|_| ());
+    world.open();
+    world
+}
+
+fn too_long(kind: OversizedKind, raw: Option<&str>) -> Oversized {
+    Oversized {
+        len: 70_000_000,
+        id: raw.map(id),
+        kind,
+    }
+}
+
+/// Ids as clients spell them (wire.md, "Framing").
+const SPELLINGS: [&str; 12] = [
+    "0",
+    "-7",
+    "0.0",
+    "1e3",
+    "9007199254740993",
+    "-9223372036854775808",
+    "18446744073709551616",
+    "1.5",
+    "\"\"",
+    "\"1\"",
+    "\"\\u0041\\/\"",
+    "\"\\ud83d\\ude00\"",
+];
+
+#[test]
+fn ids_of_any_spelling_go_through_and_come_back_as_they_were_sent() {
+    let mut world = open();
+    for raw in SPELLINGS {
+        world.call(raw, "t");
+        assert_eq!(world.server_got(), [call_line(raw, "t")]);
+        world.server_answers(raw);
+        assert_eq!(world.client_got(), [answer_line(raw)]);
+    }
+    // 0 and 0.0 are one id.
+    let different = SPELLINGS.iter().filter(|raw| **raw != "0");
+    for raw in different.clone() {
+        world.call(raw, "t");
+    }
+    world.server_dies();
+    let refusals = world.client_got();
+    assert_eq!(refusals.len(), different.clone().count());
+    for (line, raw) in refusals.iter().zip(different) {
+        refused(line, raw, -31000);
+    }
+}
+
+#[test]
+fn an_answer_may_spell_the_id_in_another_way() {
+    let mut world = open();
+    world.call("1000", "t");
+    world.server_answers("1e3");
+    assert_eq!(world.client_got(), [answer_line("1e3")], "the bytes of the server");
+    world.call("\"A/\"", "t");
+    world.server_answers("\"\\u0041\\/\"");
+    assert_eq!(world.slot.in_flight(), 0);
+}
+
+#[test]
+fn a_line_of_the_server_that_is_no_message_goes_to_the_log() {
+    let mut world = open();
+    let strays = [
+        "Server listening",
+        "{\"jsonrpc\":\"2.0\"}",
+        "[1,2]",
+        "{\"id\":1,\"result\":{}",
+        "42",
+        "null",
+    ];
+    for stray in strays {
+        world.server_says(stray);
+    }
+    assert_eq!(world.client_got(), [""; 0]);
+    assert_eq!(world.strays, strays);
+    let mut world = World::new(|server| server.limits.stray_stdout = StrayStdout::Drop);
+    world.open();
+    world.server_says("Server listening");
+    assert!(world.strays.is_empty() && world.client_got().is_empty());
+}
+
+#[test]
+fn a_line_of_the_client_that_is_no_message_is_answered_as_json_rpc_says() {
+    let mut world = open();
+    for (line, code, raw) in [
+        ("hello", -32700, "null"),
+        ("{\"id\":1,", -32700, "null"),
+        ("7", -32700, "null"),
+        (r#"{"jsonrpc":"2.0","id":"x"}"#, -32600, "\"x\""),
+        (r#"{"jsonrpc":"2.0","id":null,"x":1}"#, -32600, "null"),
+    ] {
+        world.say(line);
+        let got = world.client_got_one();
+        assert_eq!(value(&got)["error"]["code"], code, "{line}");
+        assert!(got.contains(&format!("\"id\":{raw},")), "{got}");
+    }
+    assert_eq!(world.server_got(), [""; 0]);
+}
+
+#[test]
+fn an_error_without_an_id_is_passed_on() {
+    let mut world = open();
+    for line in [
+        r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"?"}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"?"}}"#,
+    ] {
+        world.server_says(line);
+        assert_eq!(world.client_got(), [line]);
+    }
+    world.server_says(r#"{"jsonrpc":"2.0","result":{}}"#);
+    assert_eq!(world.client_got(), [""; 0], "a result for nobody");
+}
+
+#[test]
+fn too_long_a_request_is_answered_and_the_session_goes_on() {
+    let mut world = open();
+    world.tell(|slot, _, out| slot.client_oversized(&too_long(OversizedKind::Request, Some("5")), out));
+    let data = refused(&world.client_got_one(), "5", -31008);
+    assert_eq!((&data["sent"], &data["retryable"]), (&false.into(), &false.into()));
+    for kind in [OversizedKind::Notification, OversizedKind::Response] {
+        world.tell(|slot, _, out| slot.client_oversized(&too_long(kind, Some("5")), out));
+    }
+    world.tell(|slot, _, out| slot.client_oversized(&too_long(OversizedKind::Unknown, None), out));
+    assert_eq!(world.client_got(), [""; 0], "nobody waits for an answer");
+    world.call("6", "t");
+    world.server_answers("6");
+    assert_eq!(world.client_got(), [answer_line("6")]);
+}
+
+/// The live server writes a line that is too long.
+fn server_writes(world: &mut World, kind: OversizedKind, raw: Option<&str>) {
+    let generation = world.generation();
+    let line = too_long(kind, raw);
+    world.tell(|slot: &mut Slot, now, out| slot.server_oversized(now, generation, &line, out));
+}
+
+#[test]
+fn too_long_an_answer_is_an_error_for_the_request_and_the_server_is_kept() {
+    let mut world = open();
+    world.call("5", "t");
+    server_writes(&mut world, OversizedKind::Response, Some("5"));
+    let data = refused(&world.client_got_one(), "5", -31008);
+    assert_eq!(data["sent"], true);
+    assert_eq!((world.generation().0, world.slot.in_flight()), (1, 0));
+    server_writes(&mut world, OversizedKind::Response, Some("5"));
+    server_writes(&mut world, OversizedKind::Notification, None);
+    assert_eq!(world.client_got(), [""; 0]);
+}
+
+#[test]
+fn too_long_a_question_is_refused_towards_the_server() {
+    let mut world = open();
+    world.server_got();
+    server_writes(&mut world, OversizedKind::Request, Some("5"));
+    assert_eq!(world.client_got(), [""; 0]);
+    let answer = value(&world.server_got()[0]);
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&5.into(), &(-31008).into()));
+}
+
+#[test]
+fn too_long_an_answer_to_initialize_opens_no_session() {
+    let mut world = World::with_servers([crate::core::testing::Script::deaf()], |_| ());
+    world.say(INITIALIZE);
+    server_writes(&mut world, OversizedKind::Response, Some("0"));
+    refused(&world.client_got_one(), "0.0", -31008);
+    assert!(!world.slot.session().is_established());
+}
+
+#[test]
+fn unknown_fields_and_methods_go_through() {
+    let mut world = open();
+    let line = r#"{"x":[1e400,{"":null}],"method":"x/y","id":3,"jsonrpc":"2.0","params":[1,2]}"#;
+    world.say(line);
+    assert_eq!(world.server_got(), [line]);
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/x","params":null}"#;
+    world.say(notification);
+    assert_eq!(world.server_got(), [notification]);
+    world.server_says(notification);
+    assert_eq!(world.client_got(), [notification]);
+}
