@@ -8,6 +8,7 @@ mod clock;
 mod drive;
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use crate::back::runtime::Runtime;
@@ -24,7 +25,7 @@ use chain::Chains;
 use clock::Clock;
 use drive::Signals;
 
-/// How long what was delivered may take to be written at the end.
+/// How long a client may take nothing of what is left to be written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A side that has so many bytes waiting holds the other side back.
 const FULL: usize = 256 * 1024;
@@ -76,11 +77,25 @@ impl Driver {
         self.core.start(now, &mut self.effects);
         self.carry_out(now);
         let exit = std::future::poll_fn(|cx| self.poll_end(cx)).await;
-        // The client may have stopped reading; what it does not take within a moment is lost.
-        let last_words = std::future::poll_fn(|cx| self.front.flush(cx));
-        let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+        self.last_words().await;
         self.emit(EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() });
         exit
+    }
+
+    /// Writes what is left for as long as the client takes some of it, and no signal comes.
+    async fn last_words(&mut self) {
+        loop {
+            let before = self.front.backlog();
+            let written = std::future::poll_fn(|cx| match self.signals.poll(cx) {
+                Poll::Ready(_) => Poll::Ready(false),
+                Poll::Pending => self.front.flush(cx).map(|()| true),
+            });
+            match tokio::time::timeout(LAST_WORDS, written).await {
+                Err(_) if self.front.backlog() < before => {}
+                Ok(true) => return,
+                _ => return tracing::warn!(bytes = self.front.backlog(), "the client did not take all that was for it"),
+            }
+        }
     }
 
     fn emit(&mut self, kind: EventKind) {

@@ -26,6 +26,8 @@ pub enum News {
     },
     /// The server said something: take [`Runtime::next_line`] until there is none.
     Read,
+    /// Its output, or it itself, has ended: take [`Runtime::next_line`] until there is none. More news follow.
+    Drained,
     /// It ended, closed its output, or cannot be talked to. Once.
     Lost(Lost),
     /// Nothing of its process tree is left but these. Once, and the last.

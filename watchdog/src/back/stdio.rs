@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use nix::errno::Errno;
 use tokio::time::{Sleep, sleep};
 
@@ -18,7 +18,6 @@ use super::{Child, ChildEvent, StartError, Step, facts};
 use crate::config::Command;
 use crate::core::ending::Ending;
 use crate::core::slot::Lost;
-use crate::exit::Exit;
 use crate::stream::outbox::Outbox;
 use crate::stream::{Sink, Source, StderrTail};
 use crate::telemetry::LogHandle;
@@ -29,6 +28,8 @@ use crate::wire::lines::{Line, Lines};
 const EXPLANATION: Duration = Duration::from_millis(50);
 /// Room for one read, in bytes.
 const READ: usize = 64 * 1024;
+/// The same for stderr.
+const READ_STDERR: usize = 16 * 1024;
 /// The most that is drained from a pipe after its writer's death: more than any pipe of ours holds.
 const DRAIN: usize = 4 << 20;
 /// Lines of stderr that go into errors.
@@ -44,6 +45,8 @@ pub struct StdioRuntime {
     lines: Lines,
     outbox: Outbox,
     tail: StderrTail,
+    /// What was read from stderr last.
+    scratch: BytesMut,
     log: LogHandle,
     ending: Option<Ending>,
     trouble: Option<String>,
@@ -78,6 +81,7 @@ impl StdioRuntime {
             lines: Lines::new(max_line),
             outbox: Outbox::default(),
             tail: StderrTail::new(),
+            scratch: BytesMut::new(),
             log,
             ending: None,
             trouble: None,
@@ -89,13 +93,12 @@ impl StdioRuntime {
 
     fn pump_stderr(&mut self, cx: &mut Context<'_>) {
         let Some(stderr) = &mut self.stderr else { return };
-        let mut buffer = bytes::BytesMut::new();
         loop {
-            buffer.clear();
-            buffer.reserve(READ);
-            match stderr.poll_read(cx, &mut buffer) {
+            self.scratch.clear();
+            self.scratch.reserve(READ_STDERR);
+            match stderr.poll_read(cx, &mut self.scratch) {
                 Poll::Pending => return,
-                Poll::Ready(Ok(n)) if n > 0 => self.tail.push(&buffer, |line| self.log.line(line)),
+                Poll::Ready(Ok(n)) if n > 0 => self.tail.push(&self.scratch, |line| self.log.line(line)),
                 Poll::Ready(_) => {
                     self.stderr = None;
                     return self.tail.finish(|line| self.log.line(line));
@@ -114,15 +117,14 @@ impl StdioRuntime {
                 _ => self.stdout = None,
             }
         }
-        let mut buffer = bytes::BytesMut::new();
         let mut left = DRAIN;
         while let Some(stderr) = &mut self.stderr {
-            buffer.clear();
-            buffer.reserve(READ);
-            match stderr.try_read_now(&mut buffer) {
+            self.scratch.clear();
+            self.scratch.reserve(READ_STDERR);
+            match stderr.try_read_now(&mut self.scratch) {
                 Ok(Some(n)) if n > 0 && left > n => {
                     left -= n;
-                    self.tail.push(&buffer, |line| self.log.line(line));
+                    self.tail.push(&self.scratch, |line| self.log.line(line));
                 }
                 Ok(None) => break,
                 _ => self.stderr = None,
@@ -140,20 +142,20 @@ impl StdioRuntime {
             Poll::Ready(ChildEvent::Started { pid }) => Poll::Ready(News::Started { pid }),
             Poll::Ready(ChildEvent::CannotStart { errno, step }) => {
                 self.stage = Stage::Told;
-                let (why, exit) = cannot_start(&self.program, errno, step);
-                Poll::Ready(News::CannotStart { why, exit })
+                let why = cannot_start(&self.program, errno, step);
+                Poll::Ready(News::CannotStart { why, exit: step.exit(errno) })
             }
             Poll::Ready(ChildEvent::Exited(ending)) => {
                 self.ending = Some(ending);
                 self.drain();
                 self.end();
-                Poll::Ready(News::Read)
+                Poll::Ready(News::Drained)
             }
             Poll::Ready(ChildEvent::Empty { survivors }) => {
                 self.drain();
                 self.end();
                 self.gone = Some(survivors);
-                Poll::Ready(News::Read)
+                Poll::Ready(News::Drained)
             }
         }
     }
@@ -179,18 +181,24 @@ impl StdioRuntime {
             Poll::Ready(Ok(n)) if n > 0 => Poll::Ready(News::Read),
             Poll::Ready(end) => {
                 self.stdout = None;
-                let torn = self.lines.finish();
-                if torn > 0 {
-                    tracing::warn!(target: "mcp", bytes = torn, "a torn last line of the server was dropped");
-                }
+                self.drop_torn_line();
                 self.explain(end.err().map(|error| format!("reading from it failed: {error}")).as_deref());
                 // The wait has to be polled in this turn.
-                Poll::Ready(News::Read)
+                Poll::Ready(News::Drained)
             }
         }
     }
 
+    /// What no line end has ended is never passed on.
+    fn drop_torn_line(&mut self) {
+        let torn = self.lines.finish();
+        if torn > 0 {
+            tracing::warn!(target: "mcp", bytes = torn, "a torn last line of the server was dropped");
+        }
+    }
+
     fn lost(&mut self) -> Lost {
+        self.drop_torn_line();
         self.stage = Stage::Told;
         Lost {
             ending: self.ending,
@@ -271,21 +279,19 @@ impl Runtime for StdioRuntime {
     }
 }
 
-/// Why a program cannot run, what helps, and how the watchdog ends if it never ran.
-fn cannot_start(program: &str, errno: i32, step: Step) -> (String, Exit) {
+/// Why a program cannot run, and what helps.
+fn cannot_start(program: &str, errno: i32, step: Step) -> String {
     let error = Errno::from_raw(errno);
     match (step, error) {
         (Step::Exec, Errno::ENOENT) if program.contains('/') => {
-            (format!("cannot execute `{program}`: there is no such file (PATH is not searched for a name with a slash)"), Exit::NotFound)
+            format!("cannot execute `{program}`: there is no such file (PATH is not searched for a name with a slash)")
         }
-        (Step::Exec, Errno::ENOENT) => (
-            format!("cannot find `{program}` along PATH: install it, or give its whole path"),
-            Exit::NotFound,
-        ),
+        (Step::Exec, Errno::ENOENT) => format!("cannot find `{program}` along PATH: install it, or give its whole path"),
         (Step::Exec, Errno::EACCES) => {
-            (format!("cannot execute `{program}`: permission denied; is it an executable file?"), Exit::CannotExecute)
+            format!("cannot execute `{program}`: permission denied; is it an executable file?")
         }
-        (Step::Exec, error) => (format!("cannot execute `{program}`: {}", error.desc()), Exit::CannotExecute),
-        (step, error) => (format!("cannot start `{program}`: {step:?} failed: {}", error.desc()), Exit::CannotExecute),
+        (Step::Exec, error) => format!("cannot execute `{program}`: {}", error.desc()),
+        (Step::Chdir, error) => format!("cannot enter the working directory of `{program}`: {}", error.desc()),
+        (Step::Guard | Step::Fork, error) => format!("cannot start a process for `{program}`: {}", error.desc()),
     }
 }

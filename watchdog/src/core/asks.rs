@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::ids::Generation;
 use crate::wire::id::{Id, IdKey};
 
-/// How many questions of dead generations are remembered. A client that was told of the withdrawal sends no answer, so
+/// How many unanswered questions are remembered. A client that was told of the withdrawal sends no answer, so
 /// they stay until their id is forgotten here.
 const MAX_DEAD: usize = 1024;
 
@@ -58,6 +58,9 @@ impl Asks {
     /// Notes a question. `Some` is the id under which it has to be put to the client, where its own is taken.
     pub fn asked(&mut self, generation: Generation, id: &Id, token: Option<IdKey>) -> Option<Id> {
         self.next += 1;
+        if self.open.len() >= 2 * MAX_DEAD {
+            self.forget_oldest();
+        }
         let ask = Ask { generation, id: id.clone(), token, seq: self.next };
         if self.open.get(&id.key).is_none_or(|old| old.generation == generation) {
             self.open.insert(id.key.clone(), ask);

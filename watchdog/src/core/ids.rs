@@ -28,7 +28,3 @@ pub struct Token(pub u64);
 /// Names one request that a probe sent through its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallId(pub u64);
-
-/// Names the client of a front end. A stdio front has exactly one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct ClientId(pub u32);

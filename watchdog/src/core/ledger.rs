@@ -1,6 +1,6 @@
 //! Requests of the client that the server owes an answer: who asked what, until when, and what may be sent again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -8,16 +8,9 @@ use bytes::Bytes;
 use crate::wire::head::Method;
 use crate::wire::id::{Id, IdKey};
 
-use super::ids::ClientId;
 
-/// Identifies a request among all clients.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RequestKey {
-    /// Who asked. A stdio front has one client.
-    pub client: ClientId,
-    /// Under which id.
-    pub id: IdKey,
-}
+/// How many tasks' tokens are remembered; progress of older tasks is not passed on.
+const MAX_TASKS: usize = 1024;
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -48,6 +41,8 @@ pub struct Request {
     pub patience: Option<Duration>,
     /// When that is.
     pub suspect_at: Option<Instant>,
+    /// Whether the operator was told that it is overdue.
+    pub reported: bool,
     /// When the server was first found busy over this request.
     pub busy_since: Option<Instant>,
     /// When it is answered in any case.
@@ -71,7 +66,7 @@ pub struct Ledger {
     requests: HashMap<IdKey, Request>,
     tokens: HashMap<IdKey, IdKey>,
     /// Tokens of tasks, which outlive the request that made them.
-    task_tokens: HashSet<IdKey>,
+    task_tokens: VecDeque<IdKey>,
     next_seq: u64,
     latest_answered: u64,
     /// No entry has a time before this one: a lower bound, so that adding and removing cost nothing.
@@ -120,9 +115,22 @@ impl Ledger {
         if let Some(token) = &request.token {
             self.tokens.remove(token);
             if request.task {
-                self.task_tokens.insert(token.clone());
+                self.task_tokens.push_back(token.clone());
+                if self.task_tokens.len() > MAX_TASKS {
+                    self.task_tokens.pop_front();
+                }
             }
         }
+    }
+
+    /// The overdue requests that nobody was told of yet.
+    pub fn report_overdue(&mut self, now: Instant) -> Vec<&Request> {
+        let mut new = Vec::new();
+        for request in self.requests.values_mut().filter(|r| passed(r.suspect_at, now) && !r.reported) {
+            request.reported = true;
+            new.push(&*request);
+        }
+        new
     }
 
     /// Whether a request with this id is in flight.

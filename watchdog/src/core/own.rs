@@ -103,6 +103,12 @@ impl Own {
         self.open.contains_key(id)
     }
 
+    /// Whether this id is that of a probe's call in flight.
+    #[must_use]
+    pub fn is_probe(&self, id: &IdKey) -> bool {
+        self.open.get(id).is_some_and(|own| matches!(own.purpose, Purpose::Probe(_)))
+    }
+
     /// The server is gone: the probes' calls among what was in flight.
     pub fn lost(&mut self) -> Vec<CallId> {
         let calls = self.open.drain().filter_map(|(_, request)| match request.purpose {

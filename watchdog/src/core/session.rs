@@ -22,11 +22,11 @@ pub enum Era {
     Stateless,
 }
 
-/// The client's `initialize`, and what came of it.
+/// The client's `initialize`, and what belongs to it.
 #[derive(Debug, Clone)]
 struct Opening {
     line: Bytes,
-    told: Option<Told>,
+    told: Told,
     /// `notifications/initialized` as the client sent it.
     initialized: Option<Bytes>,
 }
@@ -88,7 +88,10 @@ pub enum Compatibility {
 #[derive(Debug, Default)]
 pub struct Session {
     era: Era,
+    /// The handshake that was answered.
     opening: Option<Opening>,
+    /// One that was not answered yet. Only its answer replaces the established one.
+    asked: Option<Opening>,
     level: Option<Bytes>,
     subscriptions: Vec<(Box<str>, Bytes)>,
     version: Option<String>,
@@ -126,16 +129,10 @@ impl Session {
         self.discovered = true;
     }
 
-    /// Whether the handshake was answered.
+    /// Whether the client has asked for its first handshake and no server has answered.
     #[must_use]
-    pub fn is_established(&self) -> bool {
-        self.opening.as_ref().is_some_and(|opening| opening.told.is_some())
-    }
-
-    /// Whether the client has asked for a handshake that no server has answered.
-    #[must_use]
-    pub fn awaits_handshake(&self) -> bool {
-        self.opening.as_ref().is_some_and(|opening| opening.told.is_none())
+    pub const fn awaits_handshake(&self) -> bool {
+        self.opening.is_none() && self.asked.is_some()
     }
 
     /// The protocol version that the client used last.
@@ -153,7 +150,7 @@ impl Session {
     /// Whether arrays are messages: 2025-03-26, or not negotiated yet.
     #[must_use]
     pub fn batches(&self) -> bool {
-        match self.opening.as_ref().and_then(|opening| opening.told.as_ref()) {
+        match self.knows() {
             Some(told) => told.protocol_version == "2025-03-26",
             None => self.era != Era::Stateless,
         }
@@ -179,34 +176,39 @@ impl Session {
         };
         if head.method == Method::Initialize {
             // What is kept for long must not hold on to a whole read buffer.
-            self.opening = Some(Opening { line: Bytes::copy_from_slice(line), told: None, initialized: None });
+            let line = Bytes::copy_from_slice(line);
+            self.asked = Some(Opening { line, told: Told::default(), initialized: None });
         }
     }
 
     /// The client sent `notifications/initialized`.
     pub fn initialized(&mut self, line: &Bytes) {
-        if let Some(opening) = &mut self.opening {
+        if let Some(opening) = self.asked.as_mut().or(self.opening.as_mut()) {
             opening.initialized = Some(Bytes::copy_from_slice(line));
         }
     }
 
-    /// The client's `initialize` was answered with a result.
+    /// The client's `initialize` was answered with a result. One that cannot be read is the client's to judge: there is a
+    /// session, of which nothing is known.
     pub fn told(&mut self, result: &[u8]) {
-        if let (Some(opening), Some(told)) = (&mut self.opening, Told::read(result)) {
-            self.version = Some(told.protocol_version.clone());
-            opening.told = Some(told);
+        if let Some(mut opening) = self.asked.take() {
+            opening.told = Told::read(result).unwrap_or_default();
+            if !opening.told.protocol_version.is_empty() {
+                self.version = Some(opening.told.protocol_version.clone());
+            }
+            self.opening = Some(opening);
         }
     }
 
-    /// The client's `initialize` was answered with an error: there is no session.
+    /// The client's `initialize` was answered with an error, or cancelled: what was established before still is.
     pub fn refused(&mut self) {
-        self.opening = None;
+        self.asked = None;
     }
 
     /// What the client was told.
     #[must_use]
     pub fn knows(&self) -> Option<&Told> {
-        self.opening.as_ref()?.told.as_ref()
+        self.opening.as_ref().map(|opening| &opening.told)
     }
 
     /// `logging/setLevel` succeeded.
@@ -228,7 +230,7 @@ impl Session {
     /// The recorded `initialize`, for a replay.
     #[must_use]
     pub fn replay_opening(&self) -> Option<&Bytes> {
-        self.opening.as_ref().filter(|opening| opening.told.is_some()).map(|opening| &opening.line)
+        self.opening.as_ref().map(|opening| &opening.line)
     }
 
     /// `notifications/initialized` as the client sent it, if it has.
@@ -245,7 +247,13 @@ impl Session {
     /// Compares a new server's answer to the replayed `initialize` with what the client was told.
     #[must_use]
     pub fn compare(&self, result: &[u8]) -> Compatibility {
-        let (Some(told), Some(now)) = (self.knows(), Told::read(result)) else { return Compatibility::Unreadable };
+        let Some(told) = self.knows() else { return Compatibility::Unreadable };
+        let now = match Told::read(result) {
+            Some(now) => now,
+            // As unreadable as what the client has accepted.
+            None if *told == Told::default() => Told::default(),
+            None => return Compatibility::Unreadable,
+        };
         if told.protocol_version != now.protocol_version {
             return Compatibility::OtherVersion { told: told.protocol_version.clone(), now: now.protocol_version };
         }

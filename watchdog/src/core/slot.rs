@@ -132,6 +132,14 @@ struct ChainRun {
     heard: bool,
 }
 
+/// The end waits for the client's first request.
+#[derive(Debug, Clone, Copy)]
+struct FirstWord {
+    until: Instant,
+    /// Whether nothing else is waited for.
+    over: bool,
+}
+
 /// The end has begun.
 #[derive(Debug, Clone, Copy)]
 struct Closing {
@@ -188,6 +196,9 @@ pub struct Slot {
     latest_hash: Option<String>,
     throttle: Throttle,
     closing: Option<Closing>,
+    first_word: Option<FirstWord>,
+    /// Whether this process's stray lines were told of.
+    stray_told: bool,
     random: fastrand::Rng,
 }
 
@@ -234,6 +245,8 @@ impl Slot {
             latest_hash: None,
             throttle: Throttle::for_events(),
             closing: None,
+            first_word: None,
+            stray_told: false,
             random: fastrand::Rng::with_seed(seed ^ 0x9E37_79B9_7F4A_7C15),
             config,
         }
@@ -282,7 +295,9 @@ impl Slot {
         let timers = self.timers.iter().map(|(_, at)| *at).min();
         let drain = self.closing.and_then(|closing| closing.drain_until);
         let ledger = self.ledger.wake();
-        let others = [self.hold.wake(), self.opening_deadline, self.health_at, self.first_answer_at(), self.parked_until];
+        let overdue = self.overdue.iter().filter_map(|request| request.deadline_at).min();
+        let first_word = self.first_word.map(|first_word| first_word.until);
+        let others = [overdue, first_word, self.hold.wake(), self.opening_deadline, self.health_at, self.first_answer_at(), self.parked_until];
         earliest([timers, drain, ledger, earliest(others)])
     }
 
@@ -299,6 +314,7 @@ impl Slot {
         self.check_parked(now, out);
         self.check_health(now, out);
         self.check_drain(now, out);
+        self.check_first_word(now, out);
     }
 
     /// The machine slept, or the process was stopped: no time has passed for the server.

@@ -149,6 +149,7 @@ pub(crate) fn call(seq: u64, raw_id: &str) -> Request {
         since: base(),
         patience: Some(secs(40)),
         suspect_at: Some(base() + secs(40)),
+        reported: false,
         busy_since: None,
         deadline_at: None,
         read_only: false,

@@ -27,7 +27,7 @@ impl Signals {
         ]))
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<i32> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<i32> {
         for (number, signal) in &mut self.0 {
             if signal.poll_recv(cx).is_ready() {
                 return Poll::Ready(*number);
@@ -91,8 +91,9 @@ impl Driver {
         match news {
             News::Started { pid } => self.core.started(now, generation, pid, &mut self.effects),
             News::CannotStart { why, exit } => self.core.cannot_start(now, generation, why, exit, &mut self.effects),
-            News::Read => {
-                self.core.heard(now, generation);
+            News::Read if self.take_server_lines(now) => {}
+            News::Read => self.core.heard(now, generation),
+            News::Drained => {
                 self.take_server_lines(now);
             }
             News::Lost(lost) => self.core.lost(now, generation, lost, &mut self.effects),
@@ -105,16 +106,20 @@ impl Driver {
         true
     }
 
-    fn take_server_lines(&mut self, now: Instant) {
+    /// Whether there was a line.
+    fn take_server_lines(&mut self, now: Instant) -> bool {
+        let mut some = false;
         while let Some((generation, runtime)) = &mut self.runtime {
             let generation = *generation;
-            let Some(line) = runtime.next_line() else { return };
+            let Some(line) = runtime.next_line() else { break };
+            some = true;
             match line {
                 Line::Whole(line) => self.core.server_line(now, generation, line, &mut self.effects),
                 Line::TooLong(line) => self.core.server_oversized(now, generation, &line, &mut self.effects),
             }
             self.carry_out(now);
         }
+        some
     }
 
     /// The client is held back while the server does not take what it said.

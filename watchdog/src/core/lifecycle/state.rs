@@ -91,6 +91,10 @@ pub enum Reason {
     Config,
     /// It could not be started, or the handshake failed.
     StartFailure,
+    /// An operator switched it off.
+    Disabled,
+    /// Everything ends.
+    Shutdown,
 }
 
 impl Reason {
@@ -105,6 +109,8 @@ impl Reason {
             Self::Force => "force",
             Self::Config => "config",
             Self::StartFailure => "start-failure",
+            Self::Disabled => "disabled",
+            Self::Shutdown => "shutdown",
         }
     }
 }

@@ -309,7 +309,8 @@ impl Lifecycle {
         out.push(Action::FailInFlight(loss));
         out.push(Action::RejectHeld(rejection));
         if was_connected {
-            out.push(Action::Notice(Notice::Disconnected { intentional: true, reason: Reason::Force }));
+            let reason = if target == Target::Removed { Reason::Shutdown } else { Reason::Disabled };
+            out.push(Action::Notice(Notice::Disconnected { intentional: true, reason }));
         }
         if self.dying.is_none() {
             self.settle(target, out);

@@ -80,9 +80,9 @@ fn batches_exist_in_2025_03_26_alone() {
 #[test]
 fn the_opening_is_replayed_only_once_it_was_answered() {
     let mut session = after(&[INITIALIZE]);
-    assert!(session.awaits_handshake() && !session.is_established() && session.replay_opening().is_none());
+    assert!(session.awaits_handshake() && session.knows().is_none() && session.replay_opening().is_none());
     session.told(br#"{"protocolVersion":"x","capabilities":{}}"#);
-    assert!(!session.awaits_handshake() && session.is_established());
+    assert!(!session.awaits_handshake() && session.knows().is_some());
     assert_eq!(
         session.replay_opening().map(|line| &line[..]),
         Some(INITIALIZE.as_bytes())
@@ -93,8 +93,37 @@ fn the_opening_is_replayed_only_once_it_was_answered() {
         session.replay_initialized().map(|line| &line[..]),
         Some(&b"as spelled"[..])
     );
-    session.refused();
-    assert!(session.replay_opening().is_none() && !session.awaits_handshake());
+}
+
+#[test]
+fn only_the_answer_to_a_second_initialize_replaces_the_first() {
+    let mut session = told("2025-06-18");
+    let first = session.replay_opening().cloned();
+    let second = after(&[INITIALIZE]);
+    assert!(second.awaits_handshake());
+    let head = match crate::wire::head::scan(INITIALIZE.as_bytes()) {
+        crate::wire::head::Scan::Message(head) => head,
+        other => panic!("{other:?}"),
+    };
+    for end in ["asked", "refused"] {
+        session.observe(&Bytes::from_static(INITIALIZE.as_bytes()), &head);
+        assert!(!session.awaits_handshake(), "{end}");
+        assert_eq!(session.replay_opening(), first.as_ref(), "{end}");
+        assert_eq!(session.knows().map(|told| &told.protocol_version[..]), Some("2025-06-18"), "{end}");
+        session.refused();
+    }
+    session.observe(&Bytes::from_static(INITIALIZE.as_bytes()), &head);
+    session.told(br#"{"protocolVersion":"2025-11-25","capabilities":{}}"#);
+    assert_eq!(session.knows().map(|told| &told.protocol_version[..]), Some("2025-11-25"));
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_a_session_all_the_same() {
+    let odd = br#"{"protocolVersion":20251125}"#;
+    let mut session = after(&[INITIALIZE]);
+    session.told(odd);
+    assert!(!session.awaits_handshake() && session.replay_opening().is_some());
+    assert!(matches!(session.compare(odd), Compatibility::Same { .. }));
 }
 
 #[test]

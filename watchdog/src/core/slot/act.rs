@@ -35,7 +35,9 @@ impl Slot {
             Action::StopHealth => self.health_at = None,
             Action::RearmOverdue => self.ledger.rearm(now, None),
             Action::Notice(notice) => self.emit_notice(now, notice, out),
-            Action::Exhausted if self.exit_on_failure => self.close(now, Exit::PermanentFailure, out),
+            Action::Exhausted if self.exit_on_failure => {
+                self.close_for_want_of_server(now, Exit::PermanentFailure, out);
+            }
             Action::Exhausted => {}
             Action::Gone => self.gone(now, out),
         }
@@ -44,6 +46,7 @@ impl Slot {
     fn spawn(&mut self, now: Instant, generation: Generation, out: &mut Vec<Effect>) {
         self.hearing = Some(generation);
         self.started = None;
+        self.stray_told = false;
         self.last_byte = None;
         self.latches = Latches::default();
         out.push(Effect::Spawn(generation));
@@ -122,11 +125,11 @@ impl Slot {
             (Method::Discover, _) if self.session.era() == Era::Probing => {
                 self.refuse(&request, Code::ServerDisconnected, reason.name(), out);
             }
-            _ if overdue && reason == Reason::ProbeFailure => self.overdue.push(request),
             (_, Some(line)) if request.repeatable && !request.repeated => {
                 request.repeated = true;
                 self.hold_again(now, vec![request], line);
             }
+            _ if overdue && reason == Reason::ProbeFailure => self.overdue.push(request),
             _ => self.refuse(&request, Code::ServerDisconnected, reason.name(), out),
         }
     }

@@ -97,6 +97,9 @@ impl Slot {
                 };
                 format!("Server disconnected: MCP server '{server}' ended ({why}) before it answered {what}; {effect}")
             }
+            Code::RequestTimeout if reason == DEADLINE && !self.life.is_connected() => {
+                format!("MCP server '{server}' is being restarted, and the deadline of {what} has passed")
+            }
             Code::RequestTimeout if reason == DEADLINE => {
                 format!("MCP server '{server}' did not answer {what} within its deadline; the server is kept")
             }
@@ -123,13 +126,16 @@ impl Slot {
 
     /// Requests whose hold is over.
     pub(super) fn check_hold(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        if self.hold.wake().is_none_or(|at| at > now) {
-            return;
-        }
-        for held in self.hold.expired(now) {
-            for request in &held.requests {
-                self.refuse(request, Code::RestartInProgress, "held-too-long", out);
-            }
+        let overdue = std::mem::take(&mut self.overdue);
+        let (expired, waiting): (Vec<_>, Vec<_>) = overdue.into_iter().partition(|request| request.deadline_at.is_some_and(|at| at <= now));
+        self.overdue = waiting;
+        let held = self.hold.expired(now).into_iter().flat_map(|held| held.requests);
+        for request in held.chain(expired) {
+            let (code, reason) = match request.deadline_at {
+                Some(at) if at <= now => (Code::RequestTimeout, DEADLINE),
+                _ => (Code::RestartInProgress, "held-too-long"),
+            };
+            self.refuse(&request, code, reason, out);
         }
     }
 }

@@ -28,6 +28,7 @@ impl Slot {
                 Kind::Notification => {
                     let line = self.client_notification(line, &head).filter(|_| self.is_open());
                     out.extend(line.map(|line| Effect::Forward { line, tag: 0, urgent: false }));
+                    self.check_drain(now, out);
                 }
                 Kind::Result | Kind::Error => {
                     let line = self.client_answer(line, &head, out);
@@ -57,6 +58,10 @@ impl Slot {
         let Some(request) = self.request(now, &line, head) else {
             return self.protest(None, -32600, "Invalid Request: the id is neither a string nor a number", out);
         };
+        if self.first_word.is_some() {
+            self.refuse(&request, Code::PermanentlyFailed, "cannot-start", out);
+            return self.first_word_spoken(out);
+        }
         self.own.avoid(&request.id.key);
         if self.own.contains(&request.id.key) {
             // Two requests under one id cannot be told apart: the client's waits until ours is answered.
@@ -110,6 +115,7 @@ impl Slot {
             since: now,
             patience,
             suspect_at: None,
+            reported: false,
             busy_since: None,
             deadline_at: deadline,
             read_only,
@@ -203,7 +209,8 @@ impl Slot {
     /// its limit is that of the first answer.
     pub(super) fn hold_expires(&self, now: Instant, requests: &[Request]) -> Option<Instant> {
         let opening = requests.iter().any(|request| request.method == Method::Initialize);
-        (!opening || self.life.connected_once()).then(|| now + self.config.restart.hold)
+        let hold = (!opening || self.life.connected_once()).then(|| now + self.config.restart.hold);
+        requests.iter().filter_map(|request| request.deadline_at).chain(hold).min()
     }
 
     /// Sends what waits, as far as the session with the live process allows.

@@ -3,11 +3,16 @@
 //! A client that closes stdin still gets what is in flight, within `shutdown.drain`. No server is started once the end has
 //! begun, except that an attempt which runs already may still answer what waits for it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Closing, Effect, Slot};
+use super::{Closing, Effect, FirstWord, Slot};
 use crate::core::lifecycle::{Event, Loss};
+use crate::core::session::Era;
 use crate::exit::Exit;
+
+/// How long a client that has not spoken yet is given to ask why there is no server. Clients speak as soon as they have
+/// started us, and the program has to end soon all the same.
+const FIRST_WORD: Duration = Duration::from_secs(1);
 
 impl Slot {
     /// The client closed its end of our stdin, while back-pressure keeps us from reading what it wrote before.
@@ -26,6 +31,7 @@ impl Slot {
             closing.unread = false;
         }
         self.check_drain(now, out);
+        self.first_word_spoken(out);
     }
 
     /// Nobody reads our stdout any more.
@@ -38,6 +44,7 @@ impl Slot {
             self.emit_client_left(out);
         }
         self.event(now, Event::Remove, out);
+        self.first_word_spoken(out);
     }
 
     /// A signal asks us to end; a second one, or one in an end that has begun, does not wait for anything.
@@ -47,6 +54,7 @@ impl Slot {
             Some(closing) => {
                 let draining = closing.drain_until.take().is_some();
                 self.event(now, Event::Remove, out);
+                self.first_word_spoken(out);
                 // While answers were awaited nothing was asked of the server yet: it gets its ladder first.
                 if !draining {
                     out.push(Effect::Kill);
@@ -78,7 +86,9 @@ impl Slot {
         let Some(closing) = &mut self.closing else { return };
         let Some(until) = closing.drain_until else { return };
         let waiting = !self.hold.is_empty() || !self.overdue.is_empty() || !self.parked.is_empty();
-        let owed = closing.unread || !self.ledger.is_empty() || waiting;
+        // Whether COMMAND can be executed at all decides the exit code.
+        let starting = self.started.is_none() && self.life.generation().0 == 1;
+        let owed = closing.unread || !self.ledger.is_empty() || waiting || starting;
         if owed && self.life.live().is_some() && now < until {
             return;
         }
@@ -90,7 +100,35 @@ impl Slot {
     pub(super) fn gone(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.fail_in_flight(now, Loss::Shutdown, out);
         self.hearing = None;
-        let exit = self.closing.map_or(Exit::Done, |closing| closing.exit);
-        out.push(Effect::Exit(exit));
+        match &mut self.first_word {
+            Some(first_word) => first_word.over = true,
+            None => self.exit(out),
+        }
+    }
+
+    fn exit(&self, out: &mut Vec<Effect>) {
+        out.push(Effect::Exit(self.closing.map_or(Exit::Done, |closing| closing.exit)));
+    }
+
+    /// Ends because there is no server and will be none. A client that has not spoken yet is given a moment to do so: only
+    /// the answer to a request can tell it why.
+    pub(super) fn close_for_want_of_server(&mut self, now: Instant, exit: Exit, out: &mut Vec<Effect>) {
+        if self.session.era() == Era::Unknown && self.closing.is_none() {
+            self.first_word = Some(FirstWord { until: now + FIRST_WORD, over: false });
+        }
+        self.close(now, exit, out);
+    }
+
+    /// The client spoke, or will not, or its time for it is over: the end that waited for it goes on.
+    pub(super) fn first_word_spoken(&mut self, out: &mut Vec<Effect>) {
+        if self.first_word.take().is_some_and(|first_word| first_word.over) {
+            self.exit(out);
+        }
+    }
+
+    pub(super) fn check_first_word(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if self.first_word.is_some_and(|first_word| first_word.until <= now) {
+            self.first_word_spoken(out);
+        }
     }
 }

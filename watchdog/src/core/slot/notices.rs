@@ -38,11 +38,14 @@ impl Slot {
                 attempts_taken: u32::try_from(self.life.generation().0).unwrap_or(u32::MAX),
                 start_ms: self.life.last_attempt().map_or(0, |at| millis(now.saturating_duration_since(at))),
             },
-            Notice::Disconnected { intentional, reason } => EventKind::ServerDisconnected {
-                intentional,
-                reason: reason.name().into(),
-                exit: self.failure.ending,
-            },
+            Notice::Disconnected { intentional, reason } => {
+                let exit = self.failure.ending.filter(|_| reason == Reason::TransportExit);
+                if !matches!(reason, Reason::TransportExit | Reason::Shutdown | Reason::Disabled) {
+                    let pid = self.started.map(|process| process.pid);
+                    out.push(Effect::Emit(EventKind::ServerKilled { pid, reason: reason.name().into() }));
+                }
+                EventKind::ServerDisconnected { intentional, reason: reason.name().into(), exit }
+            }
             Notice::Reconnecting { attempt, delay, reason } => {
                 let error = self.failure.error.as_deref().unwrap_or_default();
                 let news = Attempt { error, at_longest: delay >= self.life.longest_delay() };
@@ -145,9 +148,9 @@ impl Slot {
         }));
     }
 
-    pub(super) fn emit_tool_timeout(&self, now: Instant, out: &mut Vec<Effect>) {
-        let overdue = self.ledger.iter().filter(|request| request.suspect_at.is_some_and(|at| at <= now));
-        for request in overdue {
+    /// Once a request: a long call is probed again and again.
+    pub(super) fn emit_tool_timeout(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        for request in self.ledger.report_overdue(now) {
             out.push(Effect::Emit(EventKind::ToolTimeout {
                 request_id: id_text(request),
                 method: request.method.name().unwrap_or("other").into(),
@@ -213,7 +216,12 @@ impl Slot {
         }));
     }
 
-    pub(super) fn emit_stray(&self, line: &Bytes, out: &mut Vec<Effect>) {
+    /// The line goes to the log; the event is given once a process.
+    pub(super) fn emit_stray(&mut self, line: &Bytes, out: &mut Vec<Effect>) {
+        if !std::mem::replace(&mut self.stray_told, true) {
+            let bytes = u64::try_from(line.len()).unwrap_or(u64::MAX);
+            out.push(Effect::Emit(EventKind::StrayStdout { lines: 1, bytes }));
+        }
         out.push(Effect::Stray(line.clone()));
     }
 }

@@ -12,7 +12,7 @@ use crate::core::ids::Generation;
 use crate::core::lifecycle::{Event, Rejection};
 use crate::core::own::{OwnRequest, Purpose};
 use crate::core::session::{Compatibility, Era};
-use crate::wire::head::{self, Scan};
+use crate::wire::head::{self, Method, Scan};
 use crate::wire::id::Id;
 use crate::wire::{compose, splice};
 
@@ -27,7 +27,7 @@ impl Slot {
             self.opening = Opening::Replaying;
             self.send_own_line(now, &line, Purpose::Handshake, out);
             self.opening_deadline = Some(now + self.config.handshake.timeout);
-        } else if self.session.awaits_handshake() {
+        } else if self.session.awaits_handshake() && self.hold.requests().any(|r| r.method == Method::Initialize) {
             self.opening = Opening::Repeating;
             self.flush_held(now, out);
         } else if self.session.is_stateless() && self.life.generation().0 > 1 && replay {
@@ -47,6 +47,7 @@ impl Slot {
         if self.hearing == Some(generation) {
             self.started = Some(super::StartedProcess { pid, since: now });
             self.connect_if_started(now, out);
+            self.check_drain(now, out);
         }
     }
 

@@ -151,6 +151,7 @@ impl Slot {
     /// A call of this link was answered after its probe had given up.
     pub fn probe_heard_late(&mut self, link: LinkIndex) {
         self.latches.heard_late(link);
+        self.sign_of_life();
     }
 
     fn judge(&mut self, now: Instant, generation: Generation, run: ChainRun, outcome: Outcome, out: &mut Vec<Effect>) {
@@ -176,13 +177,18 @@ impl Slot {
                 }
             }
             Outcome::Dead(reason) => {
-                self.failure.error = Some(if run.for_overdue { reason } else { format!("Health check timeout: {reason}") });
-                self.failure.ending = None;
+                let error = Some(if run.for_overdue { reason } else { format!("Health check timeout: {reason}") });
+                let before = (self.failure.clone(), self.lost_at);
+                self.failure = super::Failure { error, ..super::Failure::default() };
                 self.lost_at = Some(now);
                 if run.for_overdue {
                     self.event(now, Event::ProbeFailed(generation), out);
                 } else if !run.warn_only {
                     self.event(now, Event::Health(generation, false), out);
+                }
+                if self.life.is_connected() {
+                    // The server is kept: this is no failure to tell of later.
+                    (self.failure, self.lost_at) = before;
                 }
             }
         }

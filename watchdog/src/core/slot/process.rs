@@ -85,7 +85,7 @@ impl Slot {
             request.sent = false;
             self.refuse(&request, Code::PermanentlyFailed, "cannot-start", out);
         }
-        self.close(now, exit, out);
+        self.close_for_want_of_server(now, exit, out);
     }
 
     /// A process tree is gone; the survivors are processes that could not be ended.

@@ -26,14 +26,20 @@ impl Slot {
         if self.hearing != Some(generation) {
             return self.emit_stale("server-line", out);
         }
+        self.last_byte = Some(now);
         match head::scan(&line) {
             Scan::Message(head) => {
+                let of_probe = head.id.clone().and_then(|span| key(&line, span)).is_some_and(|id| self.own.is_probe(&id));
+                if !of_probe {
+                    self.sign_of_life();
+                }
                 if let Some(line) = self.server_message(now, line, &head, out) {
                     self.deliver(line, out);
                 }
             }
             Scan::Batch if self.session.batches() => self.server_batch(now, &line, out),
             Scan::Batch | Scan::NotAMessage(_) | Scan::NotJson => {
+                self.sign_of_life();
                 if self.config.limits.stray_stdout == StrayStdout::Log {
                     self.emit_stray(&line, out);
                 }
@@ -41,13 +47,18 @@ impl Slot {
         }
     }
 
-    /// The process wrote something, a whole line or not.
+    /// The process wrote something that is no whole line yet.
     pub fn heard(&mut self, now: Instant, generation: Generation) {
         if self.hearing == Some(generation) {
             self.last_byte = Some(now);
-            if let Some(chain) = &mut self.chain {
-                chain.heard = true;
-            }
+            self.sign_of_life();
+        }
+    }
+
+    /// Something that counts for a probe chain beside the answers to its own calls, which the probes themselves judge.
+    pub(super) const fn sign_of_life(&mut self) {
+        if let Some(chain) = &mut self.chain {
+            chain.heard = true;
         }
     }
 

@@ -224,7 +224,7 @@ fn s205_disable_is_idempotent() {
     assert!(machine.did(Action::Tear(Generation(1))) && machine.told(Notice::Disabled));
     assert!(machine.told(Notice::Disconnected {
         intentional: true,
-        reason: Reason::Force
+        reason: Reason::Disabled
     }));
     machine.on(Event::Disable);
     assert_eq!(machine.actions, [Action::RejectHeld(Rejection::Disabled)]);

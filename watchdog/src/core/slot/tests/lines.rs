@@ -174,7 +174,7 @@ fn too_long_an_answer_to_initialize_opens_no_session() {
     world.say(INITIALIZE);
     server_writes(&mut world, OversizedKind::Response, Some("0"));
     refused(&world.client_got_one(), "0.0", -31008);
-    assert!(!world.slot.session().is_established());
+    assert!(world.slot.session().knows().is_none());
 }
 
 #[test]
