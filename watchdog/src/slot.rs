@@ -7,6 +7,7 @@ mod chain;
 mod clock;
 mod drive;
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
@@ -103,17 +104,18 @@ impl Driver {
         self.events.write(&Event::of_server(kind, self.name.clone(), generation), SystemTime::now());
     }
 
-    /// Carries out what the core decided, in order. `now` is the time of the turn.
+    /// Carries out what the core decided, in order. What an effect causes comes before the effects that follow it. `now` is
+    /// the time of the turn.
     fn carry_out(&mut self, now: std::time::Instant) {
-        // Effects may cause news at once (a process that cannot be started), which cause effects.
-        let mut effects = std::mem::take(&mut self.effects);
-        while !effects.is_empty() {
-            for effect in effects.drain(..) {
-                self.effect(now, effect);
+        let mut effects = VecDeque::from(std::mem::take(&mut self.effects));
+        while let Some(effect) = effects.pop_front() {
+            self.effect(now, effect);
+            while let Some(caused) = self.effects.pop() {
+                effects.push_front(caused);
             }
-            std::mem::swap(&mut effects, &mut self.effects);
         }
-        self.effects = effects;
+        // The buffer is used again.
+        self.effects = effects.into();
     }
 
     fn effect(&mut self, now: std::time::Instant, effect: Effect) {
@@ -127,10 +129,11 @@ impl Driver {
             Effect::Spawn(generation) => self.spawn(now, generation),
             Effect::Tear { generation, hear } => {
                 let ladder = self.server.shutdown;
-                if let Some((live, runtime)) = &mut self.runtime
-                    && *live == generation {
-                        runtime.stop(hear, ladder.eof_grace, ladder.term_grace);
-                    }
+                let unsent = match &mut self.runtime {
+                    Some((live, runtime)) if *live == generation => runtime.stop(hear, ladder.eof_grace, ladder.term_grace),
+                    _ => HashMap::new(),
+                };
+                self.core.torn(now, generation, unsent, &mut self.effects);
             }
             Effect::Kill => {
                 if let Some((_, runtime)) = &mut self.runtime {

@@ -1,5 +1,6 @@
 //! What a slot needs of a server, whatever it is reached by: one generation of it.
 
+use std::collections::HashMap;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -49,8 +50,9 @@ pub trait Runtime: Send {
     fn flush(&mut self, cx: &mut Context<'_>);
     /// Bytes that are queued.
     fn backlog(&self) -> usize;
-    /// Ends it by the ladder: end of input, SIGTERM, SIGKILL. With `hear` unset what it still says is not read.
-    fn stop(&mut self, hear: bool, eof_grace: Duration, term_grace: Duration);
+    /// Ends it by the ladder: end of input, SIGTERM, SIGKILL. With `hear` unset what it still says is not read. Gives back
+    /// the lines that it was never given, by tag.
+    fn stop(&mut self, hear: bool, eof_grace: Duration, term_grace: Duration) -> HashMap<u64, Bytes>;
     /// Ends it now.
     fn kill(&mut self);
     /// The processor time that its process tree has used, where that can be known.

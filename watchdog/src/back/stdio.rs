@@ -4,6 +4,7 @@
 //! awaited for a moment, because the exit status explains it and because a launcher's death leaves stdout open. What a
 //! process wrote before it ended is in the pipe and is delivered.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -259,7 +260,7 @@ impl Runtime for StdioRuntime {
         self.outbox.backlog()
     }
 
-    fn stop(&mut self, hear: bool, eof_grace: Duration, term_grace: Duration) {
+    fn stop(&mut self, hear: bool, eof_grace: Duration, term_grace: Duration) -> HashMap<u64, Bytes> {
         self.stdin = None;
         self.explanation = None;
         if !hear {
@@ -268,6 +269,7 @@ impl Runtime for StdioRuntime {
             self.stage = Stage::Told;
         }
         self.child.stop(eof_grace, term_grace);
+        self.outbox.unsent()
     }
 
     fn kill(&mut self) {

@@ -21,7 +21,7 @@ restart:
   hold_max_bytes: 1MiB
 handshake: {timeout: 30s, replay: true}
 # A client waits 2 s after it closed stdin, and as long again after TERM; the whole tree must be gone before it kills us.
-shutdown: {drain: 5s, eof_grace: 1500ms, term_grace: 1500ms}
+shutdown: {drain: 5s, eof_grace: 1s, term_grace: 500ms}
 probe:
   mode: any
   timeout: 3s

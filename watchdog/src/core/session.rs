@@ -251,10 +251,10 @@ impl Session {
         let now = match Told::read(result) {
             Some(now) => now,
             // As unreadable as what the client has accepted.
-            None if *told == Told::default() => Told::default(),
+            None if told.protocol_version.is_empty() => Told::default(),
             None => return Compatibility::Unreadable,
         };
-        if told.protocol_version != now.protocol_version {
+        if !told.protocol_version.is_empty() && told.protocol_version != now.protocol_version {
             return Compatibility::OtherVersion { told: told.protocol_version.clone(), now: now.protocol_version };
         }
         Compatibility::Same { capabilities_changed: told.capabilities != now.capabilities, hash: now.hash() }

@@ -17,7 +17,7 @@ mod server;
 
 pub use process::Lost;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ pub enum Effect {
     },
     /// Start a process.
     Spawn(Generation),
-    /// Close the process's stdin and end its tree by the ladder.
+    /// Close the process's stdin and end its tree by the ladder; then tell [`Slot::torn`], before anything else.
     Tear {
         /// Which process.
         generation: Generation,
@@ -189,6 +189,9 @@ pub struct Slot {
     parked_until: Option<Instant>,
     /// Lines that the lost process was never given, by tag.
     unsent: HashMap<u64, Bytes>,
+    /// What was decided and waits for news of the process that is being torn down.
+    deferred: VecDeque<Action>,
+    tearing: Option<Generation>,
     failure: Failure,
     lost_at: Option<Instant>,
     /// Whether the latest handshake differed from what the client was told.
@@ -239,6 +242,8 @@ impl Slot {
             parked: Vec::new(),
             parked_until: None,
             unsent: HashMap::new(),
+            deferred: VecDeque::new(),
+            tearing: None,
             failure: Failure::default(),
             lost_at: None,
             capabilities_changed: false,
@@ -351,10 +356,35 @@ impl Slot {
     fn event(&mut self, now: Instant, event: Event, out: &mut Vec<Effect>) -> Option<super::lifecycle::Admission> {
         let mut actions: Vec<Action> = Vec::new();
         let admission = self.life.on(now, event, &mut actions);
-        for action in actions {
+        self.deferred.extend(actions);
+        self.go_on(now, out);
+        admission
+    }
+
+    /// Carries out what was decided, up to a `Tear`: what follows depends on what the process was never given, which
+    /// [`Self::torn`] tells.
+    fn go_on(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        while self.tearing.is_none() {
+            let Some(action) = self.deferred.pop_front() else { return };
             self.act(now, action, out);
         }
-        admission
+    }
+
+    /// As a driver that tears down at once what was given everything.
+    #[cfg(test)]
+    pub(crate) fn settle(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        while let Some(generation) = self.tearing {
+            self.torn(now, generation, HashMap::new(), out);
+        }
+    }
+
+    /// The driver has begun to tear a process down; `unsent` are the lines that it was never given, by tag.
+    pub fn torn(&mut self, now: Instant, generation: Generation, unsent: HashMap<u64, Bytes>, out: &mut Vec<Effect>) {
+        if self.tearing == Some(generation) {
+            self.tearing = None;
+            self.unsent.extend(unsent);
+            self.go_on(now, out);
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub enum Kind {
 /// one counts, as for most JSON readers. All but `id`, `params` and `body` count as absent where they are `null`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
+    /// Whether it says that it is JSON-RPC. Log lines in JSON may have members of the same names.
+    pub jsonrpc: bool,
     /// What kind of message it is.
     pub kind: Kind,
     /// Its method; `Method::None` for responses.
@@ -147,6 +149,7 @@ fn array(reader: &mut Reader<'_>, element: impl FnMut(Span)) -> Option<()> {
 /// The members of a message that were found.
 #[derive(Default)]
 struct Members {
+    jsonrpc: bool,
     id: Option<Span>,
     method: Option<Span>,
     params: Option<Span>,
@@ -182,6 +185,10 @@ fn message(line: &[u8], reader: &mut Reader<'_>) -> Option<Scan> {
     let mut params = Params::default();
     reader.object(|reader, name| {
         match name {
+            b"jsonrpc" => {
+                reader.skip_value()?;
+                members.jsonrpc = true;
+            }
             b"id" => members.id = Some(reader.value()?),
             b"method" => members.method = reader.value_if(|first| first == b'"')?,
             b"params" => {
@@ -257,6 +264,7 @@ fn not_null(first: u8) -> bool {
 
 fn assemble(line: &[u8], members: Members, params: Params) -> Scan {
     let Members {
+        jsonrpc,
         id,
         method,
         params: params_span,
@@ -272,6 +280,7 @@ fn assemble(line: &[u8], members: Members, params: Params) -> Scan {
         (None, _, None) => return Scan::NotAMessage(id),
     };
     Scan::Message(Head {
+        jsonrpc,
         kind,
         method: bytes_at(line, method.as_ref()).map_or(Method::None, Method::from_raw),
         method_span: method,

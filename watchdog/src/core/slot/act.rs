@@ -9,7 +9,7 @@ use crate::core::chain::Latches;
 use crate::core::hold::{Held, with_wanted};
 use crate::core::ids::Generation;
 use crate::core::ledger::Request;
-use crate::core::lifecycle::{Action, Loss, Reason, Rejection};
+use crate::core::lifecycle::{Action, Event, Loss, Reason, Rejection};
 use crate::core::refusal::Code;
 use crate::core::session::Era;
 use crate::exit::Exit;
@@ -24,7 +24,13 @@ impl Slot {
             Action::Disarm(token) => self.timers.retain(|(armed, _)| *armed != token),
             // In a shutdown the last answers may still come; what is left is answered when the tree is gone.
             Action::FailInFlight(Loss::Shutdown) => {}
-            Action::FailInFlight(loss) => self.fail_in_flight(now, loss, out),
+            Action::FailInFlight(loss) => {
+                self.fail_in_flight(now, loss, out);
+                if !self.overdue.is_empty() {
+                    // Those who wait for the outcome of an attempt are a reason to make one soon.
+                    self.event(now, Event::Request, out);
+                }
+            }
             Action::SettleOverdue(restarted) => self.settle_overdue(restarted, out),
             Action::RejectHeld(rejection) => self.reject_held(now, rejection, out),
             Action::FlushHeld => self.flush_held(now, out),
@@ -72,6 +78,7 @@ impl Slot {
             self.deliver(withdrawal(&id, "the server process that asked has ended"), out);
         }
         out.push(Effect::Tear { generation, hear });
+        self.tearing = Some(generation);
     }
 
     /// Streams go on with the next process, unless nothing is replayed to it.
@@ -129,7 +136,12 @@ impl Slot {
                 request.repeated = true;
                 self.hold_again(now, vec![request], line);
             }
-            _ if overdue && reason == Reason::ProbeFailure => self.overdue.push(request),
+            _ if overdue && reason == Reason::ProbeFailure => {
+                // They learn how the next attempt ends, but wait no longer for that than others wait for a server.
+                let hold = now + self.config.restart.hold;
+                request.deadline_at = Some(request.deadline_at.map_or(hold, |at| at.min(hold)));
+                self.overdue.push(request);
+            }
             _ => self.refuse(&request, Code::ServerDisconnected, reason.name(), out),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::server::UNREADABLE;
 use super::{Effect, Slot};
 use crate::config::ToolErrors;
 use crate::core::ledger::Request;
@@ -89,6 +90,9 @@ impl Slot {
         let what = request.map_or_else(|| "the request".to_owned(), describe);
         let why = self.failure.error.as_deref().unwrap_or("no reason is known");
         match code {
+            Code::ServerDisconnected if reason == UNREADABLE => {
+                format!("MCP server '{server}' answered {what} with bytes that are not UTF-8; the answer was dropped")
+            }
             Code::ServerDisconnected => {
                 let effect = match request {
                     Some(request) if request.read_only => "it can be asked again",

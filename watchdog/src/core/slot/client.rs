@@ -23,6 +23,7 @@ impl Slot {
     /// One line of the client.
     pub fn client_line(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
         match head::scan(&line) {
+            _ if std::str::from_utf8(&line).is_err() => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
             Scan::Message(head) => match head.kind {
                 Kind::Request => self.client_request(now, line, &head, out),
                 Kind::Notification => {

@@ -20,6 +20,9 @@ use crate::wire::id::Id;
 use crate::wire::lines::{Oversized, OversizedKind};
 use crate::wire::{compose, splice};
 
+/// The reason of a refusal whose answer came, but not in UTF-8.
+pub(super) const UNREADABLE: &str = "unreadable-answer";
+
 impl Slot {
     /// One line of a server process.
     pub fn server_line(&mut self, now: Instant, generation: Generation, line: Bytes, out: &mut Vec<Effect>) {
@@ -28,10 +31,17 @@ impl Slot {
         }
         self.last_byte = Some(now);
         match head::scan(&line) {
+            Scan::Message(head) if self.is_stray(&line, &head) => {
+                self.sign_of_life();
+                self.stray(&line, out);
+            }
             Scan::Message(head) => {
                 let of_probe = head.id.clone().and_then(|span| key(&line, span)).is_some_and(|id| self.own.is_probe(&id));
                 if !of_probe {
                     self.sign_of_life();
+                }
+                if std::str::from_utf8(&line).is_err() {
+                    return self.unreadable(now, &line, &head, out);
                 }
                 if let Some(line) = self.server_message(now, line, &head, out) {
                     self.deliver(line, out);
@@ -40,10 +50,38 @@ impl Slot {
             Scan::Batch if self.session.batches() => self.server_batch(now, &line, out),
             Scan::Batch | Scan::NotAMessage(_) | Scan::NotJson => {
                 self.sign_of_life();
-                if self.config.limits.stray_stdout == StrayStdout::Log {
-                    self.emit_stray(&line, out);
-                }
+                self.stray(&line, out);
             }
+        }
+    }
+
+    fn stray(&mut self, line: &Bytes, out: &mut Vec<Effect>) {
+        if self.config.limits.stray_stdout == StrayStdout::Log {
+            self.emit_stray(line, out);
+        }
+    }
+
+    /// A log line in JSON can look like a message. One that does not say that it is JSON-RPC is a message only if it
+    /// answers something.
+    fn is_stray(&self, line: &Bytes, head: &Head) -> bool {
+        let asked = || {
+            let id = head.id.clone().and_then(|span| key(line, span))?;
+            (head.method == Method::None).then(|| self.ledger.contains(&id) || self.own.contains(&id))
+        };
+        !head.jsonrpc && asked() != Some(true)
+    }
+
+    /// A message that is not UTF-8, which MCP demands: clients that decode strictly would break on it. Whoever waits for
+    /// it as an answer is told.
+    fn unreadable(&mut self, now: Instant, line: &Bytes, head: &Head, out: &mut Vec<Effect>) {
+        self.stray(line, out);
+        let Some(id) = head.id.clone().and_then(|span| key(line, span)).filter(|_| head.method == Method::None) else { return };
+        if let Some(own) = self.own.answered(&id) {
+            self.own_answer(now, own, false, b"{}", out);
+        } else if let Some(request) = self.ledger.answered(&id) {
+            self.first_answer(now, out);
+            self.refuse(&request, Code::ServerDisconnected, UNREADABLE, out);
+            self.check_drain(now, out);
         }
     }
 

@@ -119,6 +119,7 @@ impl World {
     pub(crate) fn step_until_idle(&mut self) {
         for _ in 0..RESTLESS {
             if !self.effects.is_empty() {
+                self.slot.settle(self.now, &mut self.effects);
                 for effect in std::mem::take(&mut self.effects) {
                     self.carry_out(effect);
                 }

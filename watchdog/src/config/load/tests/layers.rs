@@ -31,7 +31,7 @@ fn nothing_written_means_the_defaults() {
             shutdown.eof_grace.as_millis(),
             shutdown.term_grace.as_millis()
         ),
-        (5000, 1500, 1500)
+        (5000, 1000, 500)
     );
     assert_eq!((server.handshake.timeout, server.handshake.replay), (secs(30), true));
     assert_eq!(

@@ -44,6 +44,7 @@ impl Play {
     fn tell(&mut self, what: impl FnOnce(&mut Slot, Instant, &mut Vec<Effect>)) -> Checked {
         let mut out = Vec::new();
         what(&mut self.slot, self.now, &mut out);
+        self.slot.settle(self.now, &mut out);
         for effect in out {
             self.book.note(effect)?;
         }
@@ -159,6 +160,7 @@ impl Play {
                 let (id, generation, asked) = self.book.questions.remove(which);
                 let mut out = Vec::new();
                 self.slot.client_line(self.now, answer_line(&id).into(), &mut out);
+            self.slot.settle(self.now, &mut out);
                 let forwarded: Vec<_> = out
                     .iter()
                     .filter_map(|effect| match effect {
@@ -301,7 +303,9 @@ impl Play {
             let mut out = Vec::new();
             self.slot.heard(self.now, ghost);
             self.slot.server_line(self.now, ghost, line.into(), &mut out);
+            self.slot.settle(self.now, &mut out);
             self.slot.lost(self.now, ghost, Lost::default(), &mut out);
+            self.slot.settle(self.now, &mut out);
             prop_assert!(out.iter().all(|effect| matches!(effect, Effect::Emit(_))), "{:?}", out);
         }
         self.book.agrees_with(&self.slot)
