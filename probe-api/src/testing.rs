@@ -108,15 +108,8 @@ impl FakeContext {
     /// A session as described, and three seconds for the check.
     #[must_use]
     pub fn with_snapshot(snapshot: Snapshot) -> Self {
-        let state = State {
-            remaining: Duration::from_secs(3),
-            answers: BTreeMap::new(),
-            calls: Vec::new(),
-        };
-        Self {
-            snapshot,
-            state: Mutex::new(state),
-        }
+        let state = State { remaining: Duration::from_secs(3), answers: BTreeMap::new(), calls: Vec::new() };
+        Self { snapshot, state: Mutex::new(state) }
     }
 
     /// The same with so much time for the check.
@@ -130,11 +123,7 @@ impl FakeContext {
     /// without a script is unknown to the server: error -32601.
     #[must_use]
     pub fn on(self, method: &str, answer: Answer) -> Self {
-        self.state()
-            .answers
-            .entry(method.to_owned())
-            .or_default()
-            .push_back(answer);
+        self.state().answers.entry(method.to_owned()).or_default().push_back(answer);
         self
     }
 
@@ -203,11 +192,7 @@ impl Context for FakeContext {
 
     async fn call(&self, method: &str, params: Value, limit: Duration) -> Result<Reply, CallError> {
         let mut state = self.state();
-        state.calls.push(Call {
-            method: method.to_owned(),
-            params,
-            limit,
-        });
+        state.calls.push(Call { method: method.to_owned(), params, limit });
         let answer = state.answer(method);
         let limit = limit.min(state.remaining);
         state.wait(answer, limit)
@@ -259,21 +244,12 @@ mod tests {
     fn time_passes_only_while_a_call_waits() {
         let late = Answer::After(Duration::from_secs(1), Box::new(Answer::Result(json!({}))));
         let cx = FakeContext::new().on("a", late);
-        assert_eq!(
-            cx.check(&mut Ask("a", Duration::from_secs(2))),
-            Verdict::Busy("None".into())
-        );
+        assert_eq!(cx.check(&mut Ask("a", Duration::from_secs(2))), Verdict::Busy("None".into()));
         assert_eq!(cx.remaining(), Duration::from_secs(2));
-        assert_eq!(
-            cx.check(&mut Ask("a", Duration::from_millis(500))),
-            Verdict::Fail("Timeout".into())
-        );
+        assert_eq!(cx.check(&mut Ask("a", Duration::from_millis(500))), Verdict::Fail("Timeout".into()));
         assert_eq!(cx.remaining(), Duration::from_millis(1500));
         let cx = FakeContext::new().on("a", Answer::Silence);
-        assert_eq!(
-            cx.check(&mut Ask("a", Duration::from_secs(60))),
-            Verdict::Fail("Timeout".into())
-        );
+        assert_eq!(cx.check(&mut Ask("a", Duration::from_secs(60))), Verdict::Fail("Timeout".into()));
         assert_eq!(cx.remaining(), Duration::ZERO);
     }
 

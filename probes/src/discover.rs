@@ -43,20 +43,10 @@ mod tests {
     #[test]
     fn a_stateless_session_is_asked() {
         let cx = FakeContext::stateless().on("server/discover", Answer::Error(-32022));
-        assert_eq!(
-            cx.check(&mut Discover),
-            Verdict::Pass,
-            "a wrong version is an answer too"
-        );
-        assert_eq!(
-            cx.calls()[0].params["_meta"]["io.modelcontextprotocol/protocolVersion"],
-            "2026-07-28"
-        );
+        assert_eq!(cx.check(&mut Discover), Verdict::Pass, "a wrong version is an answer too");
+        assert_eq!(cx.calls()[0].params["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
         let cx = FakeContext::stateless().on("server/discover", Answer::Silence);
-        assert_eq!(
-            cx.check(&mut Discover),
-            Verdict::Fail("no answer to server/discover within 3s".into())
-        );
+        assert_eq!(cx.check(&mut Discover), Verdict::Fail("no answer to server/discover within 3s".into()));
     }
 
     #[test]

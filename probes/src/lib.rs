@@ -30,11 +30,7 @@ impl Entry {
     /// Describes a probe by its type.
     #[must_use]
     pub const fn of<P: ProbeKind>(skippable: bool) -> Self {
-        Self {
-            name: P::NAME,
-            skippable,
-            make: make::<P>,
-        }
+        Self { name: P::NAME, skippable, make: make::<P> }
     }
 
     /// Makes a probe from a link's options; `null` stands for none.
@@ -49,20 +45,12 @@ impl Entry {
 /// All built-in probes.
 #[must_use]
 pub fn builtin() -> &'static [Entry] {
-    const ENTRIES: &[Entry] = &[
-        Entry::of::<Ping>(true),
-        Entry::of::<Discover>(true),
-        Entry::of::<ToolsList>(false),
-    ];
+    const ENTRIES: &[Entry] = &[Entry::of::<Ping>(true), Entry::of::<Discover>(true), Entry::of::<ToolsList>(false)];
     ENTRIES
 }
 
 fn make<P: ProbeKind>(options: Value) -> Result<Box<dyn Probe>, ConfigError> {
-    let options = if options.is_null() {
-        Value::Object(Map::new())
-    } else {
-        options
-    };
+    let options = if options.is_null() { Value::Object(Map::new()) } else { options };
     let config = serde_json::from_value(options).map_err(|error| ConfigError(error.to_string()))?;
     Ok(Box::new(P::new(config)?))
 }
@@ -82,10 +70,7 @@ mod tests {
         for kind in builtin() {
             for options in [Value::Null, json!({})] {
                 let mut probe = kind.make(options).unwrap();
-                assert_ne!(
-                    FakeContext::new().check(&mut *probe),
-                    Verdict::Inconclusive(String::new())
-                );
+                assert_ne!(FakeContext::new().check(&mut *probe), Verdict::Inconclusive(String::new()));
             }
         }
     }
@@ -94,11 +79,7 @@ mod tests {
     fn unknown_options_and_wrong_shapes_are_refused() {
         for kind in builtin() {
             let refused = |options| kind.make(options).err().unwrap().to_string();
-            assert!(
-                refused(json!({ "timout": 3 })).contains("unknown field `timout`"),
-                "{}",
-                kind.name
-            );
+            assert!(refused(json!({ "timout": 3 })).contains("unknown field `timout`"), "{}", kind.name);
             assert!(refused(json!(["x"])).contains("invalid"), "{}", kind.name);
             assert!(refused(json!("x")).contains("invalid type"), "{}", kind.name);
         }

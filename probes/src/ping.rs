@@ -49,15 +49,8 @@ mod tests {
         let cx = FakeContext::new().on("ping", Answer::Result(serde_json::json!({})));
         assert_eq!(cx.check(&mut Ping), Verdict::Pass);
         let calls = cx.calls();
-        assert_eq!(
-            (calls.len(), calls[0].method.as_str(), &calls[0].params),
-            (1, "ping", &Value::Null)
-        );
-        assert_eq!(
-            calls[0].limit,
-            std::time::Duration::from_secs(3),
-            "it waits as long as it may"
-        );
+        assert_eq!((calls.len(), calls[0].method.as_str(), &calls[0].params), (1, "ping", &Value::Null));
+        assert_eq!(calls[0].limit, std::time::Duration::from_secs(3), "it waits as long as it may");
     }
 
     #[test]

@@ -88,15 +88,9 @@ mod tests {
 
     #[test]
     fn silence_and_death_are_failures_and_nothing_else_is() {
-        assert_eq!(
-            verdict(Answer::Silence),
-            Verdict::Fail("no answer to prompts/list within 3s".into())
-        );
+        assert_eq!(verdict(Answer::Silence), Verdict::Fail("no answer to prompts/list within 3s".into()));
         assert_eq!(verdict(Answer::Gone), Verdict::Fail("the server is gone".into()));
-        assert_eq!(
-            verdict(Answer::Cancelled),
-            Verdict::Inconclusive("the check was ended".into())
-        );
+        assert_eq!(verdict(Answer::Cancelled), Verdict::Inconclusive("the check was ended".into()));
         assert_eq!(verdict(Answer::Invalid), Verdict::Unsupported);
     }
 
@@ -131,10 +125,7 @@ mod tests {
     #[test]
     fn spans_read_well() {
         let text = |millis| Span(Duration::from_millis(millis)).to_string();
-        assert_eq!(
-            [text(3000), text(2999), text(1250), text(500), text(0)],
-            ["3s", "3s", "1.25s", "500ms", "0ms"]
-        );
+        assert_eq!([text(3000), text(2999), text(1250), text(500), text(0)], ["3s", "3s", "1.25s", "500ms", "0ms"]);
         assert_eq!(Span(Duration::from_micros(2_999_950)).to_string(), "3s");
     }
 }

@@ -58,19 +58,12 @@ mod tests {
         assert_eq!(cx.check(&mut ToolsList), Verdict::Unsupported);
         assert!(cx.calls().is_empty());
         let cx = FakeContext::new().on("tools/list", Answer::Invalid);
-        assert_eq!(
-            cx.check(&mut ToolsList),
-            Verdict::Unsupported,
-            "the handshake is not done"
-        );
+        assert_eq!(cx.check(&mut ToolsList), Verdict::Unsupported, "the handshake is not done");
     }
 
     #[test]
     fn silence_is_a_failure_that_says_so() {
         let cx = FakeContext::new().on("tools/list", Answer::Silence);
-        assert_eq!(
-            cx.check(&mut ToolsList),
-            Verdict::Fail("no answer to tools/list within 3s".into())
-        );
+        assert_eq!(cx.check(&mut ToolsList), Verdict::Fail("no answer to tools/list within 3s".into()));
     }
 }

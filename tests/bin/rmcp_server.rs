@@ -42,13 +42,8 @@ impl ServerHandler for Server {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::io::Result<()> {
-    let server = Server {
-        tool_router: Server::tool_router(),
-    };
-    let running = server
-        .serve(rmcp::transport::stdio())
-        .await
-        .map_err(std::io::Error::other)?;
+    let server = Server { tool_router: Server::tool_router() };
+    let running = server.serve(rmcp::transport::stdio()).await.map_err(std::io::Error::other)?;
     running.waiting().await.map_err(std::io::Error::other)?;
     Ok(())
 }

@@ -20,36 +20,13 @@ const CODES: [(&str, i64, Option<bool>); 10] = [
 ];
 
 /// What `data` always holds.
-const DATA: [&str; 9] = [
-    "source",
-    "code",
-    "server",
-    "state",
-    "status",
-    "generation",
-    "sent",
-    "retryable",
-    "reason",
-];
+const DATA: [&str; 9] = ["source", "code", "server", "state", "status", "generation", "sent", "retryable", "reason"];
 
 /// Words in a message that some client acts upon.
-const FORBIDDEN: [&str; 6] = [
-    "onnection closed",
-    "ession not found",
-    "ECONN",
-    "EPIPE",
-    "ETIMEDOUT",
-    "timed out after",
-];
+const FORBIDDEN: [&str; 6] = ["onnection closed", "ession not found", "ECONN", "EPIPE", "ETIMEDOUT", "timed out after"];
 
 /// The methods that may be sent twice, besides every list.
-pub const READ_ONLY: [&str; 5] = [
-    "ping",
-    "server/discover",
-    "resources/read",
-    "prompts/get",
-    "completion/complete",
-];
+pub const READ_ONLY: [&str; 5] = ["ping", "server/discover", "resources/read", "prompts/get", "completion/complete"];
 
 /// Whether a method only reads by definition.
 #[must_use]
@@ -76,9 +53,7 @@ impl Answer {
     #[must_use]
     #[track_caller]
     pub fn result(&self) -> &Value {
-        self.value
-            .get("result")
-            .unwrap_or_else(|| panic!("expected a result, got {}", self.value))
+        self.value.get("result").unwrap_or_else(|| panic!("expected a result, got {}", self.value))
     }
 
     /// The text of a tool's result.
@@ -99,9 +74,7 @@ impl Answer {
     #[must_use]
     #[track_caller]
     pub fn error(&self) -> &Value {
-        self.value
-            .get("error")
-            .unwrap_or_else(|| panic!("expected an error, got {}", self.value))
+        self.value.get("error").unwrap_or_else(|| panic!("expected an error, got {}", self.value))
     }
 
     /// The `data` of an error of the watchdog's own, of this `data.code`.
@@ -132,16 +105,10 @@ impl Answer {
             (data["source"] != "mcp-watchdog", "data.source is not mcp-watchdog"),
             (DATA.iter().any(|key| data.get(key).is_none()), "data lacks a key"),
             (message.is_empty(), "there is no message"),
-            (
-                FORBIDDEN.iter().any(|words| message.contains(words)),
-                "some client acts upon the message",
-            ),
+            (FORBIDDEN.iter().any(|words| message.contains(words)), "some client acts upon the message"),
             (!data["sent"].is_boolean(), "data.sent is not a boolean"),
             (data["retryable"] != retryable, "data.retryable is wrong"),
-            (
-                data["stderrTail"].as_array().is_some_and(|tail| tail.len() > 10),
-                "data.stderrTail is too long",
-            ),
+            (data["stderrTail"].as_array().is_some_and(|tail| tail.len() > 10), "data.stderrTail is too long"),
         ];
         match faults.iter().find(|(broken, _)| *broken) {
             Some((_, why)) => Err((*why).to_owned()),

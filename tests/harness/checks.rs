@@ -10,10 +10,7 @@ impl State {
     pub(crate) fn check(&self, complete: bool) -> Result<(), String> {
         self.lines.iter().try_for_each(check_line)?;
         if !self.partial.is_empty() {
-            return Err(format!(
-                "stdout ends in half a line: {}",
-                String::from_utf8_lossy(&self.partial)
-            ));
+            return Err(format!("stdout ends in half a line: {}", String::from_utf8_lossy(&self.partial)));
         }
         self.check_answers()?;
         self.check_own_errors()?;
@@ -25,10 +22,7 @@ impl State {
     fn check_answers(&self) -> Result<(), String> {
         for (id, answers) in &self.answers {
             if !self.sent.contains_key(id) {
-                return Err(format!(
-                    "an answer to id {id}, which was never sent: {}",
-                    answers[0].value
-                ));
+                return Err(format!("an answer to id {id}, which was never sent: {}", answers[0].value));
             }
             if answers.len() != 1 {
                 return Err(format!("{} answers to id {id}", answers.len()));
@@ -56,9 +50,7 @@ impl State {
             .iter()
             .filter(|(id, answers)| answers[0].value.get("error").is_some() && !by_server.contains(id));
         for (id, answers) in errors {
-            answers[0]
-                .check_own_error()
-                .map_err(|why| format!("error for id {id}: {why}: {}", answers[0].value))?;
+            answers[0].check_own_error().map_err(|why| format!("error for id {id}: {why}: {}", answers[0].value))?;
         }
         Ok(())
     }
@@ -78,17 +70,9 @@ impl State {
     /// Every request is answered.
     fn check_complete(&self) -> Result<(), String> {
         let excused = |id: &&String| self.cancelled.contains(*id) || self.optional.contains(*id);
-        let open: Vec<_> = self
-            .sent
-            .keys()
-            .filter(|id| !self.answers.contains_key(*id) && !excused(id))
-            .cloned()
-            .collect();
-        if open.is_empty() {
-            Ok(())
-        } else {
-            Err(format!("no answer to id {}", open.join(", ")))
-        }
+        let open: Vec<_> =
+            self.sent.keys().filter(|id| !self.answers.contains_key(*id) && !excused(id)).cloned().collect();
+        if open.is_empty() { Ok(()) } else { Err(format!("no answer to id {}", open.join(", "))) }
     }
 }
 

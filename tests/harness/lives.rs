@@ -63,14 +63,7 @@ fn hear(connection: UnixStream, shared: &Shared) {
         }
     }
     if let Some((life, pid)) = last {
-        shared.update(|state| {
-            state.entries.push(Entry {
-                at: Instant::now(),
-                life,
-                pid,
-                what: What::Gone,
-            })
-        });
+        shared.update(|state| state.entries.push(Entry { at: Instant::now(), life, pid, what: What::Gone }));
     }
 }
 
@@ -85,10 +78,5 @@ fn parse(line: &str) -> Option<Entry> {
         _ => What::Event(text("text")),
     };
     let pid = u32::try_from(entry["pid"].as_u64()?).ok()?;
-    Some(Entry {
-        at: Instant::now(),
-        life: entry["life"].as_u64()?,
-        pid,
-        what,
-    })
+    Some(Entry { at: Instant::now(), life: entry["life"].as_u64()?, pid, what })
 }

@@ -30,11 +30,7 @@ pub fn tool_call(id: impl Into<Value>, tool: &str, arguments: Value) -> String {
 #[must_use]
 pub fn initialize(id: impl Into<Value>, version: &str) -> String {
     let client = json!({ "name": "harness", "version": "1" });
-    request(
-        id,
-        "initialize",
-        json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client }),
-    )
+    request(id, "initialize", json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client }))
 }
 
 /// Takes a request back.

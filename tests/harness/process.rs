@@ -45,20 +45,13 @@ pub(crate) fn marked(folder: &Path) -> Vec<Process> {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == mark) && is_running(*pid)
     };
-    pids.filter(carries)
-        .map(|pid| Process {
-            pid,
-            command: command(pid),
-        })
-        .collect()
+    pids.filter(carries).map(|pid| Process { pid, command: command(pid) }).collect()
 }
 
 fn command(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let words = text
-        .split_terminator('\0')
-        .map(|word| word.rsplit('/').next().unwrap_or_default());
+    let words = text.split_terminator('\0').map(|word| word.rsplit('/').next().unwrap_or_default());
     words.collect::<Vec<_>>().join(" ")
 }
 

@@ -41,13 +41,7 @@ impl Session {
         stdin: Sender<Vec<u8>>,
         reader: UnixStream,
     ) -> Self {
-        Self {
-            shared,
-            folder,
-            pid,
-            stdin: Some(stdin),
-            reader,
-        }
+        Self { shared, folder, pid, stdin: Some(stdin), reader }
     }
 
     /// Sends one message; the line end is added.
@@ -122,9 +116,7 @@ impl Session {
     }
 
     fn order(&self, order: u8) {
-        (&self.reader)
-            .write_all(&[order])
-            .expect("the reader of stdout is there");
+        (&self.reader).write_all(&[order]).expect("the reader of stdout is there");
     }
 
     // -- what the client gets -----------------------------------------------------------------------------------------
@@ -165,16 +157,9 @@ impl Session {
     pub fn took(&self, id: impl Into<Value>) -> Duration {
         let id = id.into().to_string();
         let state = self.shared.lock();
-        let answered = state
-            .answers
-            .get(&id)
-            .and_then(|answers| answers.first())
-            .map(|answer| answer.at);
+        let answered = state.answers.get(&id).and_then(|answers| answers.first()).map(|answer| answer.at);
         let sent = state.sent.get(&id).map(|sent| sent.at);
-        answered
-            .zip(sent)
-            .map(|(answered, sent)| answered - sent)
-            .expect("the request was sent and answered")
+        answered.zip(sent).map(|(answered, sent)| answered - sent).expect("the request was sent and answered")
     }
 
     /// The `count`-th request or notification of a method that reached the client, from 1.
@@ -184,12 +169,7 @@ impl Session {
     #[track_caller]
     pub fn from_server(&self, method: &str, count: usize) -> Line {
         self.wait(USUAL, &format!("{method} number {count} at the client"), |state| {
-            state
-                .lines
-                .iter()
-                .filter(|line| line.method() == Some(method))
-                .nth(count - 1)
-                .cloned()
+            state.lines.iter().filter(|line| line.method() == Some(method)).nth(count - 1).cloned()
         })
     }
 
@@ -240,22 +220,12 @@ impl Session {
     #[track_caller]
     fn fail(&self, why: &str) -> ! {
         let state = self.shared.lock();
-        let lines: Vec<_> = state
-            .lines
-            .iter()
-            .rev()
-            .take(5)
-            .map(|line| clipped(&line.text))
-            .collect();
+        let lines: Vec<_> = state.lines.iter().rev().take(5).map(|line| clipped(&line.text)).collect();
         let stderr = String::from_utf8_lossy(&state.stderr).into_owned();
         let stderr: Vec<_> = stderr.lines().rev().take(20).map(clipped).collect();
         drop(state);
         let newest_last = |lines: Vec<String>| lines.into_iter().rev().collect::<Vec<_>>().join("\n  ");
-        panic!(
-            "{why}\nstdout:\n  {}\nstderr:\n  {}",
-            newest_last(lines),
-            newest_last(stderr)
-        );
+        panic!("{why}\nstdout:\n  {}\nstderr:\n  {}", newest_last(lines), newest_last(stderr));
     }
 }
 
@@ -265,8 +235,6 @@ fn clipped(line: &str) -> String {
 
 /// Deadlines are longer where the machine is slow.
 fn slack(within: Duration) -> Duration {
-    let factor = std::env::var("MCP_HARNESS_SLACK")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let factor = std::env::var("MCP_HARNESS_SLACK").ok().and_then(|text| text.parse().ok());
     within.mul_f64(factor.filter(|factor| *factor >= 1.0).unwrap_or(1.0))
 }

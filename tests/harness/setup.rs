@@ -31,30 +31,20 @@ impl Setup {
     #[must_use]
     pub fn new(watchdog: impl AsRef<Path>, fixture: impl AsRef<Path>) -> Self {
         let command = vec![fixture.as_ref().as_os_str().to_owned()];
-        Self {
-            command,
-            ..Self::direct(watchdog)
-        }
+        Self { command, ..Self::direct(watchdog) }
     }
 
     /// A program that is spoken to as it is: the fixture without a watchdog, or a watchdog whose options name all.
     #[must_use]
     pub fn direct(program: impl AsRef<Path>) -> Self {
         let program = program.as_ref().to_owned();
-        Self {
-            program,
-            options: Vec::new(),
-            command: Vec::new(),
-            script: None,
-            environment: Vec::new(),
-        }
+        Self { program, options: Vec::new(), command: Vec::new(), script: None, environment: Vec::new() }
     }
 
     /// Options of the watchdog, before `--`.
     #[must_use]
     pub fn options<S: AsRef<OsStr>>(mut self, options: impl IntoIterator<Item = S>) -> Self {
-        self.options
-            .extend(options.into_iter().map(|option| option.as_ref().to_owned()));
+        self.options.extend(options.into_iter().map(|option| option.as_ref().to_owned()));
         self
     }
 
@@ -75,8 +65,7 @@ impl Setup {
     /// An environment variable of the watchdog, and so of the fixture.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.environment
-            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
@@ -86,10 +75,7 @@ impl Setup {
     /// When it cannot be started.
     #[track_caller]
     pub fn start(self) -> Session {
-        let folder = tempfile::Builder::new()
-            .prefix("mcp")
-            .tempdir()
-            .expect("a temporary folder can be made");
+        let folder = tempfile::Builder::new().prefix("mcp").tempdir().expect("a temporary folder can be made");
         let path = folder.path();
         if let Some(script) = &self.script {
             fs::write(path.join("script.json"), script.to_string()).expect("the folder can be written to");
@@ -98,19 +84,12 @@ impl Setup {
         let listener = UnixListener::bind(path.join("events")).expect("a socket can be bound");
         lives::listen(listener, Arc::clone(&shared));
 
-        let mut child = self
-            .build(path)
-            .spawn()
-            .unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
+        let mut child = self.build(path).spawn().unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
         let pid = child.id();
         let (send, lines) = channel();
         let (orders, reader) = UnixStream::pair().expect("a pair of sockets can be made");
         streams::write_stdin(child.stdin.take().expect("stdin is a pipe"), lines);
-        streams::read_stdout(
-            child.stdout.take().expect("stdout is a pipe"),
-            reader,
-            Arc::clone(&shared),
-        );
+        streams::read_stdout(child.stdout.take().expect("stdout is a pipe"), reader, Arc::clone(&shared));
         streams::read_stderr(child.stderr.take().expect("stderr is a pipe"), Arc::clone(&shared));
         streams::await_exit(child, Arc::clone(&shared));
         Session::new(folder, pid, shared, send, orders)
@@ -125,10 +104,7 @@ impl Setup {
         // What the test itself was started with must not configure what it tests.
         for (name, _) in std::env::vars_os() {
             let name_text = name.to_string_lossy();
-            if ["MCP_WATCHDOG_", "CONNECTION_", "MCP_FIXTURE_"]
-                .iter()
-                .any(|prefix| name_text.starts_with(prefix))
-            {
+            if ["MCP_WATCHDOG_", "CONNECTION_", "MCP_FIXTURE_"].iter().any(|prefix| name_text.starts_with(prefix)) {
                 command.env_remove(&name);
             }
         }

@@ -86,17 +86,10 @@ impl State {
             if let (Some(id), None) = (head.id(), &head.method) {
                 let method = self.sent.get(id).map(|sent| sent.method.clone()).unwrap_or_default();
                 let value = serde_json::from_str(&item).unwrap_or_default();
-                self.answers
-                    .entry(id.to_owned())
-                    .or_default()
-                    .push(Answer { at, method, value });
+                self.answers.entry(id.to_owned()).or_default().push(Answer { at, method, value });
             }
         }
-        self.lines.push(Line {
-            at,
-            value: serde_json::from_str(&text).ok(),
-            text,
-        });
+        self.lines.push(Line { at, value: serde_json::from_str(&text).ok(), text });
     }
 
     /// Notes the requests of a line that the client sends.
@@ -105,13 +98,7 @@ impl State {
         for (head, item) in Head::all(line) {
             match (head.id(), &head.method) {
                 (Some(id), Some(method)) => {
-                    self.sent.insert(
-                        id.to_owned(),
-                        Sent {
-                            method: method.clone(),
-                            at,
-                        },
-                    );
+                    self.sent.insert(id.to_owned(), Sent { method: method.clone(), at });
                 }
                 (None, Some(method)) if method == "notifications/cancelled" => {
                     let message: Value = serde_json::from_str(&item).unwrap_or_default();
@@ -124,30 +111,18 @@ impl State {
 
     /// The number of the last life.
     pub(crate) fn life(&self) -> u64 {
-        self.entries
-            .iter()
-            .filter(|entry| entry.what == What::Start)
-            .map(|entry| entry.life)
-            .max()
-            .unwrap_or(0)
+        self.entries.iter().filter(|entry| entry.what == What::Start).map(|entry| entry.life).max().unwrap_or(0)
     }
 
     /// Whether every process that told something has ended.
     pub(crate) fn all_gone(&self) -> bool {
-        let gone = |pid| {
-            self.entries
-                .iter()
-                .any(|entry| entry.pid == pid && entry.what == What::Gone)
-        };
+        let gone = |pid| self.entries.iter().any(|entry| entry.pid == pid && entry.what == What::Gone);
         self.entries.iter().all(|entry| gone(entry.pid))
     }
 
     /// The process of a life.
     pub(crate) fn server_pid(&self, life: u64) -> Option<u32> {
-        self.entries
-            .iter()
-            .find(|entry| entry.life == life && entry.what == What::Start)
-            .map(|entry| entry.pid)
+        self.entries.iter().find(|entry| entry.life == life && entry.what == What::Start).map(|entry| entry.pid)
     }
 }
 
@@ -189,11 +164,7 @@ impl Shared {
                 return None;
             }
             let left = recheck.map_or(left, |recheck| recheck.min(left));
-            state = self
-                .changed
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

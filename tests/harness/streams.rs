@@ -36,10 +36,7 @@ pub(crate) fn read_stdout(mut stdout: ChildStdout, mut orders: UnixStream, share
         let mut buffer = vec![0; 1 << 16];
         loop {
             let wanted = if paused { PollFlags::empty() } else { PollFlags::POLLIN };
-            let mut polled = [
-                PollFd::new(orders.as_fd(), PollFlags::POLLIN),
-                PollFd::new(stdout.as_fd(), wanted),
-            ];
+            let mut polled = [PollFd::new(orders.as_fd(), PollFlags::POLLIN), PollFd::new(stdout.as_fd(), wanted)];
             // A paused reader must not see the hang-up either: it would never sleep again.
             let watched = if paused { &mut polled[..1] } else { &mut polled[..] };
             match poll(watched, PollTimeout::NONE) {

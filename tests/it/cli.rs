@@ -106,10 +106,7 @@ fn exit_codes_126_and_127_when_the_command_cannot_be_started() {
         let session = Setup::new(WATCHDOG, command).options(["--set", "start=lazy"]).start();
         session.send(initialize(0, "2025-11-25"));
         let data = session.answer(0).own_error("server_permanently_failed");
-        assert_eq!(
-            (&data["reason"], &data["sent"]),
-            (&json!("cannot-start"), &json!(false))
-        );
+        assert_eq!((&data["reason"], &data["sent"]), (&json!("cannot-start"), &json!(false)));
         session.wait_stderr(command);
         session.ended(code);
         // Started at once, and perhaps gone before there is somebody.
@@ -139,29 +136,15 @@ fn a_second_signal_kills_at_once() {
 #[test]
 fn usage_that_cannot_work_ends_with_78_and_says_why() {
     let folder = folder();
-    write(
-        folder.path(),
-        "two.yaml",
-        "servers: { a: { command: x }, b: { command: y } }",
-    );
-    write(
-        folder.path(),
-        "typo.yaml",
-        "servers: { a: { command: x, tol_timeout: 3s } }",
-    );
+    write(folder.path(), "two.yaml", "servers: { a: { command: x }, b: { command: y } }");
+    write(folder.path(), "typo.yaml", "servers: { a: { command: x, tol_timeout: 3s } }");
     let cases: [(&[&str], &str); 13] = [
         (&[], "no server to run"),
         (&["--"], "nothing follows `--`"),
         (&["--nope", "--", "x"], "unexpected argument '--nope'"),
         (&["npx", "server"], "goes behind `--`"),
-        (
-            &["--tool-timeout", "soon", "--", "x"],
-            "--tool-timeout: \"soon\" is not a duration",
-        ),
-        (
-            &["--set", "no.such.key=1", "--", "x"],
-            "--set: unknown key \"no.such.key\"",
-        ),
+        (&["--tool-timeout", "soon", "--", "x"], "--tool-timeout: \"soon\" is not a duration"),
+        (&["--set", "no.such.key=1", "--", "x"], "--set: unknown key \"no.such.key\""),
         (&["--set", "restart.holt=1s", "--", "x"], "restart.hold"),
         (&["--set", "log.level=info", "--", "x"], "log.level"),
         (&["--preset", "nice", "--", "x"], "expected `relentless`"),
@@ -184,10 +167,7 @@ fn version_and_help_are_on_stdout() {
     let folder = folder();
     let version = run(folder.path(), &["--version"], &[]);
     assert_eq!(version.status.code(), Some(0));
-    assert_eq!(
-        text(&version.stdout),
-        format!("mcp-watchdog {}\n", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(text(&version.stdout), format!("mcp-watchdog {}\n", env!("CARGO_PKG_VERSION")));
     let help = run(folder.path(), &["--help"], &[]);
     assert_eq!(help.status.code(), Some(0));
     let help = text(&help.stdout);
@@ -331,10 +311,8 @@ fn options_win_over_the_environment_and_that_over_the_file() {
     assert_eq!((passes(&session, 1, 5000), passes(&session, 2, 9000)), (true, false));
     session.finish();
 
-    let session = from_file()
-        .env("MCP_WATCHDOG_LIMITS__MAX_LINE", "8KiB")
-        .options(["--set", "limits.max_line=16KiB"])
-        .start();
+    let session =
+        from_file().env("MCP_WATCHDOG_LIMITS__MAX_LINE", "8KiB").options(["--set", "limits.max_line=16KiB"]).start();
     session.initialize();
     assert_eq!((passes(&session, 1, 9000), passes(&session, 2, 17_000)), (true, false));
     session.finish();
@@ -384,15 +362,7 @@ fn secrets_and_payloads_are_never_in_the_log() {
     let path = folder.path().join("server.yaml");
     for format in ["text", "json"] {
         let session = Setup::direct(WATCHDOG)
-            .options([
-                "--log-level",
-                "trace",
-                "--log-format",
-                format,
-                "--health-interval",
-                "100ms",
-                "--config",
-            ])
+            .options(["--log-level", "trace", "--log-format", format, "--health-interval", "100ms", "--config"])
             .options([&path])
             .options(EAGER)
             .env("INHERITED_TOKEN", SECRET)
@@ -417,17 +387,10 @@ fn secrets_and_payloads_are_never_in_the_log() {
 
 #[test]
 fn the_server_gets_none_of_the_watchdogs_own_variables() {
-    let session = setup()
-        .env("MCP_WATCHDOG_TOKEN", "t0ken")
-        .env("NOTIFY_SOCKET", "/run/notify")
-        .env("ORDINARY", "kept")
-        .start();
+    let session =
+        setup().env("MCP_WATCHDOG_TOKEN", "t0ken").env("NOTIFY_SOCKET", "/run/notify").env("ORDINARY", "kept").start();
     session.initialize();
-    for (id, name, value) in [
-        (1, "MCP_WATCHDOG_TOKEN", ""),
-        (2, "NOTIFY_SOCKET", ""),
-        (3, "ORDINARY", "kept"),
-    ] {
+    for (id, name, value) in [(1, "MCP_WATCHDOG_TOKEN", ""), (2, "NOTIFY_SOCKET", ""), (3, "ORDINARY", "kept")] {
         session.send(tool_call(id, "env", json!({ "name": name })));
         assert_eq!(session.answer(id).text(), value, "{name}");
     }

@@ -37,39 +37,20 @@ fn tools_answer() {
     assert_eq!(session.answer(4).error()["code"], -32602);
     assert_eq!(*session.answer(5).result(), json!({}));
     assert_eq!(session.read_by(Some(1), "tools/call").len(), 6);
-    assert_eq!(
-        (
-            session.times_read("tools/call", "b"),
-            session.times_read("tools/call", 9)
-        ),
-        (1, 0)
-    );
+    assert_eq!((session.times_read("tools/call", "b"), session.times_read("tools/call", 9)), (1, 0));
     session.finish();
 }
 
 #[test]
 fn a_sleeping_tool_lets_others_pass_and_a_blocked_loop_does_not() {
-    let session = setup()
-        .env("MCP_FIXTURE_BLOCK_EVENT_LOOP", "1")
-        .env("MCP_FIXTURE_HANG_MS", "400")
-        .start();
+    let session = setup().env("MCP_FIXTURE_BLOCK_EVENT_LOOP", "1").env("MCP_FIXTURE_HANG_MS", "400").start();
     session.initialize();
-    session.send_all([
-        tool_call(1, "sleep_ms", json!({ "ms": 200 })),
-        request(2, "ping", Value::Null),
-    ]);
+    session.send_all([tool_call(1, "sleep_ms", json!({ "ms": 200 })), request(2, "ping", Value::Null)]);
     let _ = session.answer(1);
-    assert!(
-        session.took(2) < session.took(1),
-        "the ping waited for the sleeping tool"
-    );
+    assert!(session.took(2) < session.took(1), "the ping waited for the sleeping tool");
     session.send_all([tool_call(3, "hang", json!({})), request(4, "ping", Value::Null)]);
     let _ = session.answer(4);
-    assert!(
-        session.took(4) >= Duration::from_millis(400),
-        "the ping was answered in {:?}",
-        session.took(4)
-    );
+    assert!(session.took(4) >= Duration::from_millis(400), "the ping was answered in {:?}", session.took(4));
     assert!(session.answer(4).at >= session.answer(3).at);
     session.finish();
 }
@@ -80,9 +61,7 @@ fn progress_is_reported_before_the_answer_and_only_with_a_token() {
     let params = json!({ "name": "progress", "arguments": { "steps": 2 }, "_meta": { "progressToken": "t" } });
     session.send(request(1, "tools/call", params));
     assert_eq!(session.answer(1).text(), "done");
-    let steps: Vec<_> = (1..=2)
-        .map(|n| session.from_server("notifications/progress", n).value.unwrap())
-        .collect();
+    let steps: Vec<_> = (1..=2).map(|n| session.from_server("notifications/progress", n).value.unwrap()).collect();
     assert_eq!(steps[0]["params"], json!({ "progress": 1, "progressToken": "t" }));
     assert_eq!(steps[1]["params"]["progress"], 2);
     session.finish();
@@ -162,14 +141,8 @@ fn the_era_without_a_handshake_is_strict() {
     let codes = [2, 3, 4].map(|id| session.answer(id).error()["code"].as_i64().unwrap());
     assert_eq!(codes, [-32602, -32022, -32601]);
     let list = session.answer(5);
-    assert_eq!(
-        (&list.result()["resultType"], &list.result()["ttlMs"]),
-        (&json!("complete"), &json!(0))
-    );
-    let acknowledged = session
-        .from_server("notifications/subscriptions/acknowledged", 1)
-        .value
-        .unwrap();
+    assert_eq!((&list.result()["resultType"], &list.result()["ttlMs"]), (&json!("complete"), &json!(0)));
+    let acknowledged = session.from_server("notifications/subscriptions/acknowledged", 1).value.unwrap();
     assert_eq!(acknowledged["params"]["_meta"][format!("{META}subscriptionId")], "l");
     session.may_stay_open("l");
     session.finish();
@@ -178,11 +151,7 @@ fn the_era_without_a_handshake_is_strict() {
 #[test]
 fn a_batch_is_answered_by_a_batch() {
     let session = scripted(json!({}));
-    let batch = [
-        request(1, "ping", Value::Null),
-        notification("x", Value::Null),
-        tool_call(2, "life", json!({})),
-    ];
+    let batch = [request(1, "ping", Value::Null), notification("x", Value::Null), tool_call(2, "life", json!({}))];
     session.send(format!("[{}]", batch.join(",")));
     assert_eq!(session.answer(2).text(), "1");
     assert_eq!(session.answer(1).at, session.answer(2).at, "they come in one line");
@@ -203,19 +172,15 @@ fn test_call(session: &Session, id: u64) -> String {
 #[test]
 fn restart_mode_hangs_exits_and_leaves_the_rest_to_the_next_life() {
     let knobs = [("MODE", "restart"), ("HANG_MS", "60000"), ("EXIT_DELAY_MS", "50")];
-    let session = knobs.iter().fold(three_lives(), |setup, (name, value)| {
-        setup.env(format!("MCP_FIXTURE_{name}"), value)
-    });
+    let session =
+        knobs.iter().fold(three_lives(), |setup, (name, value)| setup.env(format!("MCP_FIXTURE_{name}"), value));
     let session = session.start();
     session.initialize();
     session.may_stay_open(1);
     session.send(tool_call(1, "test", json!({})));
     session.wait_life(2);
     assert!(!session.is_answered(1));
-    assert_eq!(
-        [test_call(&session, 2), test_call(&session, 3)],
-        ["recovered:t2", "recovered:t3"]
-    );
+    assert_eq!([test_call(&session, 2), test_call(&session, 3)], ["recovered:t2", "recovered:t3"]);
     session.send(tool_call(4, "exit", json!({})));
     session.may_stay_open(4);
     session.wait_life(3);
@@ -224,13 +189,8 @@ fn restart_mode_hangs_exits_and_leaves_the_rest_to_the_next_life() {
 
 #[test]
 fn a_restart_that_must_not_exit_only_hangs() {
-    let session = setup()
-        .env("MCP_FIXTURE_MODE", "restart")
-        .env("MCP_FIXTURE_HANG_MS", "100");
-    let session = session
-        .env("MCP_FIXTURE_EXIT_DELAY_MS", "10")
-        .env("MCP_FIXTURE_SKIP_EXIT", "1")
-        .start();
+    let session = setup().env("MCP_FIXTURE_MODE", "restart").env("MCP_FIXTURE_HANG_MS", "100");
+    let session = session.env("MCP_FIXTURE_EXIT_DELAY_MS", "10").env("MCP_FIXTURE_SKIP_EXIT", "1").start();
     session.initialize();
     assert_eq!(test_call(&session, 1), "t1");
     assert!(session.took(1) >= Duration::from_millis(100));
@@ -243,9 +203,7 @@ fn crash_mode_dies_in_the_first_call_of_all() {
     session.initialize();
     session.may_stay_open(1);
     session.send(tool_call(1, "test", json!({})));
-    session.wait_entry("the signal", |entry| {
-        (entry.what == What::Event("signal ABRT".into())).then_some(())
-    });
+    session.wait_entry("the signal", |entry| (entry.what == What::Event("signal ABRT".into())).then_some(()));
     session.wait_life(2);
     assert_eq!([test_call(&session, 2), test_call(&session, 3)], ["t2", "t3"]);
     session.send(tool_call(4, "exit", json!({})));
@@ -256,10 +214,7 @@ fn crash_mode_dies_in_the_first_call_of_all() {
 
 #[test]
 fn exit_mode_ends_between_two_calls_and_flaky_mode_in_every_second_one() {
-    let session = setup()
-        .env("MCP_FIXTURE_MODE", "exit")
-        .env("MCP_FIXTURE_EXIT_DELAY_MS", "50")
-        .start();
+    let session = setup().env("MCP_FIXTURE_MODE", "exit").env("MCP_FIXTURE_EXIT_DELAY_MS", "50").start();
     session.initialize();
     assert_eq!(test_call(&session, 1), "t1");
     session.ended(0);
@@ -287,9 +242,7 @@ fn starts_fail_as_often_as_they_are_told() {
     session.initialize();
     session.kill_server();
     session.wait_gone(2);
-    session.wait_entry("the reason", |entry| {
-        (entry.what == What::Event("exit 6".into())).then_some(())
-    });
+    session.wait_entry("the reason", |entry| (entry.what == What::Event("exit 6".into())).then_some(()));
     session.wait_life(3);
     session.send(tool_call(1, "life", json!({})));
     assert_eq!(session.answer(1).text(), "3");
@@ -301,10 +254,7 @@ fn a_storm_and_orphans_do_not_stop_the_server() {
     let session = scripted(json!({}));
     session.send(tool_call(1, "spawn_child", json!({ "kind": "orphan" })));
     session.send(tool_call(2, "spawn_child", json!({ "kind": "storm", "ms": 200 })));
-    assert_eq!(
-        [session.answer(1).text(), session.answer(2).text()],
-        ["spawned", "spawned"]
-    );
+    assert_eq!([session.answer(1).text(), session.answer(2).text()], ["spawned", "spawned"]);
     session.send(request(3, "ping", Value::Null));
     let _ = session.answer(3);
     session.finish();
@@ -327,10 +277,7 @@ fn processes_of_every_kind_are_found_and_ended() {
     let folder = session.folder().to_owned();
     let started = Instant::now();
     drop(session);
-    assert!(
-        started.elapsed() < Duration::from_secs(5),
-        "the end of a session must not wait for what it cannot find"
-    );
+    assert!(started.elapsed() < Duration::from_secs(5), "the end of a session must not wait for what it cannot find");
     assert!(!folder.exists());
 }
 
@@ -349,33 +296,18 @@ fn stray_output_and_floods_come_out_as_told() {
     session.send(tool_call(1, "stray", json!({ "stdout": "banner\n", "stderr": "oh" })));
     assert_eq!(session.answer(1).text(), "strayed");
     session.wait_stderr("oh\n");
-    assert!(
-        session
-            .lines()
-            .iter()
-            .any(|line| line.text == "banner" && line.value.is_none())
-    );
+    assert!(session.lines().iter().any(|line| line.text == "banner" && line.value.is_none()));
     session.pause_reading();
     session.send(tool_call(2, "flood", json!({ "count": 1000, "bytes": 1000 })));
     session.stays_quiet(Duration::from_millis(100));
     session.resume_reading();
     assert_eq!(session.answer(2).text(), "flooded");
-    assert_eq!(
-        session
-            .lines()
-            .iter()
-            .filter(|line| line.method() == Some("notifications/message"))
-            .count(),
-        1000
-    );
+    assert_eq!(session.lines().iter().filter(|line| line.method() == Some("notifications/message")).count(), 1000);
 }
 
 #[test]
 fn a_stopped_loop_reads_one_line_ahead_at_the_most() {
-    let session = setup()
-        .env("MCP_FIXTURE_BLOCK_EVENT_LOOP", "1")
-        .env("MCP_FIXTURE_HANG_MS", "300")
-        .start();
+    let session = setup().env("MCP_FIXTURE_BLOCK_EVENT_LOOP", "1").env("MCP_FIXTURE_HANG_MS", "300").start();
     session.initialize();
     session.send(tool_call(1, "hang", json!({})));
     session.send_all((2..10).map(|id| request(id, "ping", Value::Null)));
@@ -383,19 +315,10 @@ fn a_stopped_loop_reads_one_line_ahead_at_the_most() {
     let entries = session.entries();
     let place = |part: &str, nth: usize| {
         let has = |what: &What| matches!(what, What::Read(line) | What::Wrote(line) if line.contains(part));
-        entries
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| has(&entry.what))
-            .nth(nth)
-            .map(|(place, _)| place)
-            .unwrap()
+        entries.iter().enumerate().filter(|(_, entry)| has(&entry.what)).nth(nth).map(|(place, _)| place).unwrap()
     };
     let woke = place("hung", 0);
-    assert!(
-        place("ping", 0) < woke && woke < place("ping", 1),
-        "it read on while it was stopped"
-    );
+    assert!(place("ping", 0) < woke && woke < place("ping", 1), "it read on while it was stopped");
     session.finish();
 }
 
@@ -429,28 +352,13 @@ fn the_general_checks_can_fail() {
     let session = scripted(json!({ "rules": [{ "on": "x", "do": [{ "stdout": format!("{stray}\n") }] }] }));
     session.send(notification("x", Value::Null));
     let _ = session.wait_read("x", 1);
-    session.wait_entry("nothing more", |entry| {
-        matches!(entry.what, What::Read(_)).then_some(())
-    });
+    session.wait_entry("nothing more", |entry| matches!(entry.what, What::Read(_)).then_some(()));
     fails("an answer to id 99, which was never sent", session);
 
-    for junk in [
-        "banner\n",
-        "{\"a\":1}\n",
-        "[]\n",
-        "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\r\n",
-        "half",
-    ] {
+    for junk in ["banner\n", "{\"a\":1}\n", "[]\n", "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\r\n", "half"] {
         let session = scripted(json!({ "rules": [{ "on": "x", "do": [{ "stdout": junk }] }] }));
         session.send(notification("x", Value::Null));
-        fails(
-            if junk == "half" {
-                "half a line"
-            } else {
-                "not a protocol line"
-            },
-            session,
-        );
+        fails(if junk == "half" { "half a line" } else { "not a protocol line" }, session);
     }
 
     let own = json!({ "source": "mcp-watchdog", "code": "overloaded" });

@@ -31,10 +31,7 @@ fn stateless() -> Vec<ProtocolVersion> {
 }
 
 fn automatic() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: stateless(),
-        legacy_version: None,
-    }
+    ClientLifecycleMode::Auto { preferred_versions: stateless(), legacy_version: None }
 }
 
 impl Pair {
@@ -51,11 +48,7 @@ impl Pair {
         let (transport, _) = transport.expect("the watchdog can be started");
         let watchdog = transport.id().expect("it runs");
         let client = within(().serve_with_lifecycle(transport, mode)).await;
-        Self {
-            client: client.expect("a session can be opened"),
-            watchdog,
-            folder,
-        }
+        Self { client: client.expect("a session can be opened"), watchdog, folder }
     }
 
     async fn call(&self, tool: &'static str) -> Result<String, ServiceError> {
@@ -95,9 +88,7 @@ fn kill_process(pid: u32) {
 /// What is awaited comes soon.
 async fn within<T>(what: impl Future<Output = T>) -> T {
     let ten_seconds = Duration::from_secs(10);
-    tokio::time::timeout(ten_seconds, what)
-        .await
-        .expect("it comes within ten seconds")
+    tokio::time::timeout(ten_seconds, what).await.expect("it comes within ten seconds")
 }
 
 /// Waits for something that nothing tells of, and lets the client go on meanwhile.
@@ -112,9 +103,7 @@ async fn until(what: &str, mut ready: impl FnMut() -> bool) {
 /// The server is killed while idle and in a call; the client object stays the same.
 async fn survives_kills(mode: ClientLifecycleMode) {
     let pair = Pair::open(SERVER, mode).await;
-    let tools = within(pair.client.list_all_tools())
-        .await
-        .expect("the tools are listed");
+    let tools = within(pair.client.list_all_tools()).await.expect("the tools are listed");
     assert_eq!(tools.len(), 2);
 
     let first = pair.kill_server().await;
@@ -136,9 +125,7 @@ async fn survives_kills(mode: ClientLifecycleMode) {
 
     let third = pair.server().await;
     assert!(third != second && third != first);
-    let tools = within(pair.client.list_all_tools())
-        .await
-        .expect("the tools are listed");
+    let tools = within(pair.client.list_all_tools()).await.expect("the tools are listed");
     assert_eq!(tools.len(), 2);
     assert!(!pair.client.is_closed());
     pair.close().await;
@@ -151,10 +138,7 @@ async fn with_a_handshake() {
 
 #[tokio::test]
 async fn without_a_handshake() {
-    survives_kills(ClientLifecycleMode::Discover {
-        preferred_versions: stateless(),
-    })
-    .await;
+    survives_kills(ClientLifecycleMode::Discover { preferred_versions: stateless() }).await;
 }
 
 #[tokio::test]

@@ -12,25 +12,14 @@ pub(crate) const WATCHDOG: &str = env!("CARGO_BIN_EXE_mcp-watchdog-under-test");
 pub(crate) const FIXTURE: &str = env!("CARGO_BIN_EXE_mcp-fixture");
 
 /// Restarts follow at once, however often.
-pub(crate) const EAGER: [&str; 6] = [
-    "--restart-delays",
-    "0s",
-    "--set",
-    "restart.min_uptime=0s",
-    "--set",
-    "restart.min_attempt_interval=10ms",
-];
+pub(crate) const EAGER: [&str; 6] =
+    ["--restart-delays", "0s", "--set", "restart.min_uptime=0s", "--set", "restart.min_attempt_interval=10ms"];
 
 /// A call is suspect soon, and a probe does not wait long.
 pub(crate) const SUSPICIOUS: [&str; 4] = ["--tool-timeout", "300ms", "--probe-timeout", "300ms"];
 
 /// A server that does not end by itself is killed soon.
-pub(crate) const QUICK_STOP: [&str; 4] = [
-    "--set",
-    "shutdown.eof_grace=200ms",
-    "--set",
-    "shutdown.term_grace=200ms",
-];
+pub(crate) const QUICK_STOP: [&str; 4] = ["--set", "shutdown.eof_grace=200ms", "--set", "shutdown.term_grace=200ms"];
 
 /// What is in flight when the client leaves is not waited for.
 pub(crate) const SHORT_DRAIN: [&str; 2] = ["--set", "shutdown.drain=200ms"];

@@ -19,11 +19,7 @@ fn probes_read(session: &Session) -> usize {
 /// When each life began.
 fn starts(session: &Session) -> Vec<std::time::Instant> {
     let entries = session.entries();
-    entries
-        .iter()
-        .filter(|entry| entry.what == What::Start)
-        .map(|entry| entry.at)
-        .collect()
+    entries.iter().filter(|entry| entry.what == What::Start).map(|entry| entry.at).collect()
 }
 
 #[test]
@@ -75,25 +71,14 @@ fn s267_scenario_72_restart_failure_is_in_the_error() {
     let session = failing_restart();
     let data = session.answer(1).own_error("mcp_restart_failed");
     assert_eq!(data["sent"], true);
-    assert_eq!(
-        data["exit"],
-        json!({ "code": 6 }),
-        "the end of the attempt, not of the hung process"
-    );
+    assert_eq!(data["exit"], json!({ "code": 6 }), "the end of the attempt, not of the hung process");
     assert_eq!(data["lastAttempt"], 1);
     assert_eq!(data["state"], "Reconnecting");
     assert!(data["nextRetryMs"].is_u64(), "{data}");
-    assert!(
-        data["lastError"].as_str().is_some_and(|text| text.contains('6')),
-        "{data}"
-    );
+    assert!(data["lastError"].as_str().is_some_and(|text| text.contains('6')), "{data}");
 
     session.send(tool_call(2, "test", json!({ "text": "second" })));
-    assert_eq!(
-        session.answer(2).text(),
-        "second",
-        "the next call makes an attempt of its own"
-    );
+    assert_eq!(session.answer(2).text(), "second", "the next call makes an attempt of its own");
     session.finish();
 }
 
@@ -103,25 +88,12 @@ fn s268_scenario_72_probe_failure_is_in_the_log() {
     let _ = session.answer(1).own_error("mcp_restart_failed");
     let failed = wait_event(&session, "mcp_restart_failed");
     assert_eq!(failed["level"], "error");
-    assert!(
-        failed["data"]["lastError"]
-            .as_str()
-            .is_some_and(|text| text.contains('6')),
-        "{failed}"
-    );
-    poll_until("second plan to reconnect", || {
-        events(&session, "server_reconnecting").len() == 2
-    });
+    assert!(failed["data"]["lastError"].as_str().is_some_and(|text| text.contains('6')), "{failed}");
+    poll_until("second plan to reconnect", || events(&session, "server_reconnecting").len() == 2);
     let refused = wait_event(&session, "request_failed");
     assert_eq!(refused["data"]["error"], "mcp_restart_failed");
     assert_eq!(refused["data"]["code"], -31003);
-    for kind in [
-        "tool_timeout",
-        "probe_failed",
-        "server_reconnecting",
-        "mcp_restart_failed",
-        "request_failed",
-    ] {
+    for kind in ["tool_timeout", "probe_failed", "server_reconnecting", "mcp_restart_failed", "request_failed"] {
         let found = events(&session, kind);
         let expected = if kind == "server_reconnecting" { 2 } else { 1 };
         assert_eq!(found.len(), expected, "{kind}: {found:?}");
@@ -148,29 +120,19 @@ fn s269_timeout_with_a_healthy_probe_restarts_nothing() {
     assert_eq!(session.life(), 1);
     assert!(restart_reasons(&session).is_empty());
     let others = session.lines().iter().filter(|line| line.method().is_some()).count();
-    assert_eq!(
-        (session.lines().len(), others),
-        (2, 0),
-        "the client sees nothing of the probes"
-    );
+    assert_eq!((session.lines().len(), others), (2, 0), "the client sees nothing of the probes");
     session.finish();
 }
 
 #[test]
 fn s249_a_deadline_answers_the_call_and_leaves_the_server() {
-    let session = setup()
-        .options(SUSPICIOUS)
-        .options(["--request-deadline", "700ms"])
-        .start();
+    let session = setup().options(SUSPICIOUS).options(["--request-deadline", "700ms"]).start();
     session.initialize();
     session.send(tool_call(1, "silence", json!({})));
     let data = session.answer(1).own_error("request_timeout");
     assert_eq!(data["reason"], "deadline");
     assert!(session.took(1) >= Duration::from_millis(700));
-    assert_eq!(
-        session.wait_read("notifications/cancelled", 1)[0]["params"]["requestId"],
-        1
-    );
+    assert_eq!(session.wait_read("notifications/cancelled", 1)[0]["params"]["requestId"], 1);
     session.send(tool_call(2, "life", json!({})));
     assert_eq!(session.answer(2).text(), "1");
     session.finish();
@@ -180,14 +142,7 @@ fn s249_a_deadline_answers_the_call_and_leaves_the_server() {
 fn s40_s43_s44_failed_health_checks_warn_and_the_next_call_is_served() {
     let session = setup()
         .options(JSON_LOG)
-        .options([
-            "--health-interval",
-            "150ms",
-            "--probe-timeout",
-            "300ms",
-            "--on-unhealthy",
-            "warn",
-        ])
+        .options(["--health-interval", "150ms", "--probe-timeout", "300ms", "--on-unhealthy", "warn"])
         .options(["--set", "health.threshold=2"])
         .start();
     session.initialize();
@@ -210,14 +165,7 @@ fn s159_failed_health_checks_restart_where_that_is_asked_for() {
     let session = setup()
         .options(JSON_LOG)
         .options(QUICK_STOP)
-        .options([
-            "--health-interval",
-            "150ms",
-            "--probe-timeout",
-            "300ms",
-            "--on-unhealthy",
-            "restart",
-        ])
+        .options(["--health-interval", "150ms", "--probe-timeout", "300ms", "--on-unhealthy", "restart"])
         .options(["--set", "health.threshold=2"])
         .start();
     session.initialize();
@@ -260,14 +208,9 @@ fn a_server_that_computes_is_busy_for_as_long_as_that_is_allowed() {
         .start();
     session.initialize();
     session.send(tool_call(1, "spin", json!({ "ms": 60_000 })));
-    let data = session
-        .answer_within(1, Duration::from_secs(10))
-        .own_error("request_timeout");
+    let data = session.answer_within(1, Duration::from_secs(10)).own_error("request_timeout");
     assert_eq!(data["restarted"], true);
-    assert!(
-        session.took(1) >= Duration::from_millis(1300),
-        "after 300 ms and the second that is allowed"
-    );
+    assert!(session.took(1) >= Duration::from_millis(1300), "after 300 ms and the second that is allowed");
     wait_event(&session, "server_reconnected");
     assert!(!events(&session, "probe_busy").is_empty());
     session.send(tool_call(2, "life", json!({})));
@@ -295,10 +238,7 @@ fn s270_scenario_73_backoff_goes_on_for_ever() {
     let delays: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     for (number, least) in [(2, 20), (3, 40), (4, 80), (5, 80), (9, 80)] {
         let delay = delays[number - 1];
-        assert!(
-            delay >= Duration::from_millis(least),
-            "before restart {number} only {delay:?}"
-        );
+        assert!(delay >= Duration::from_millis(least), "before restart {number} only {delay:?}");
     }
     assert!(events(&session, "server_failed").is_empty(), "the budget has no end");
     let attempts: Vec<_> = events(&session, "server_starting")
@@ -314,11 +254,8 @@ fn s270_scenario_73_backoff_goes_on_for_ever() {
 
 #[test]
 fn s271_scenario_74_idle_exit_restarts_without_probes() {
-    let session = setup()
-        .options(JSON_LOG)
-        .env("MCP_FIXTURE_MODE", "exit")
-        .env("MCP_FIXTURE_EXIT_DELAY_MS", "50")
-        .start();
+    let session =
+        setup().options(JSON_LOG).env("MCP_FIXTURE_MODE", "exit").env("MCP_FIXTURE_EXIT_DELAY_MS", "50").start();
     session.initialize();
     session.send(tool_call(1, "test", json!({ "text": "before" })));
     assert_eq!(session.answer(1).text(), "before");
@@ -327,11 +264,7 @@ fn s271_scenario_74_idle_exit_restarts_without_probes() {
     let lost = &events(&session, "server_disconnected")[0];
     assert_eq!(lost["data"]["reason"], "transport-exit");
     assert_eq!(lost["data"]["wasIntentional"], false);
-    assert_eq!(
-        lost["data"]["exit"],
-        json!({ "code": 0 }),
-        "a clean exit is an outage too"
-    );
+    assert_eq!(lost["data"]["exit"], json!({ "code": 0 }), "a clean exit is an outage too");
     assert_eq!(probes_read(&session), 0);
     assert_eq!(session.lines().len(), 2, "the client noticed nothing");
     session.send(tool_call(2, "life", json!({})));
@@ -365,9 +298,8 @@ fn call_all(session: &Session, tool: &str) {
 
 #[test]
 fn s288_callers_during_one_restart_share_it() {
-    let session = setup()
-        .script(json!({ "rules": [{ "on": "boot", "life": 2, "do": [{ "sleep_ms": 300 }] }] }))
-        .start();
+    let session =
+        setup().script(json!({ "rules": [{ "on": "boot", "life": 2, "do": [{ "sleep_ms": 300 }] }] })).start();
     session.initialize();
     session.kill_server();
     session.wait_life(2);
@@ -418,10 +350,7 @@ fn s288_callers_of_a_hung_server_get_one_restart() {
     for id in CALLERS {
         let answer = session.answer(id);
         let code = answer.error()["data"]["code"].as_str().unwrap_or_default().to_owned();
-        assert!(
-            ["request_timeout", "server_disconnected"].contains(&code.as_str()),
-            "{code}"
-        );
+        assert!(["request_timeout", "server_disconnected"].contains(&code.as_str()), "{code}");
         hung += u32::from(code == "request_timeout");
         assert_eq!(answer.own_error(&code)["sent"], true);
         assert!(session.times_read("tools/call", id) <= 1);

@@ -30,9 +30,8 @@ fn stateless_call(id: impl Into<Value>, tool: &str) -> String {
 
 #[test]
 fn a_server_that_dies_of_initialize_is_not_the_end_of_the_session() {
-    let session = setup()
-        .script(json!({ "rules": [{ "on": "initialize", "life": 1, "do": [{ "exit": 9 }] }] }))
-        .start();
+    let session =
+        setup().script(json!({ "rules": [{ "on": "initialize", "life": 1, "do": [{ "exit": 9 }] }] })).start();
     session.send_all([
         initialize(0, "2025-11-25"),
         notification("notifications/initialized", Value::Null),
@@ -45,9 +44,7 @@ fn a_server_that_dies_of_initialize_is_not_the_end_of_the_session() {
     let read = session.entries().into_iter().filter(|entry| entry.life == 2);
     let read: Vec<_> = read
         .filter_map(|entry| match entry.what {
-            What::Read(line) => serde_json::from_str::<Value>(&line).ok()?["method"]
-                .as_str()
-                .map(str::to_owned),
+            What::Read(line) => serde_json::from_str::<Value>(&line).ok()?["method"].as_str().map(str::to_owned),
             _ => None,
         })
         .collect();
@@ -68,12 +65,7 @@ fn a_new_server_of_another_version_is_no_replacement() {
     session.send(tool_call(1, "life", json!({})));
     let data = session.answer(1).own_error("server_reconnecting");
     assert_eq!(data["sent"], false);
-    assert!(
-        data["lastError"]
-            .as_str()
-            .is_some_and(|text| text.contains("2024-11-05")),
-        "{data}"
-    );
+    assert!(data["lastError"].as_str().is_some_and(|text| text.contains("2024-11-05")), "{data}");
     session.finish();
 }
 
@@ -97,16 +89,10 @@ fn level_and_subscriptions_follow_the_session() {
     session.wait_life(2);
     session.send(tool_call(6, "life", json!({})));
     assert_eq!(session.answer(6).text(), "2");
-    let levels: Vec<_> = session
-        .read_by(Some(2), "logging/setLevel")
-        .iter()
-        .map(|line| line["params"]["level"].clone())
-        .collect();
-    let uris: Vec<_> = session
-        .read_by(Some(2), "resources/subscribe")
-        .iter()
-        .map(|line| line["params"]["uri"].clone())
-        .collect();
+    let levels: Vec<_> =
+        session.read_by(Some(2), "logging/setLevel").iter().map(|line| line["params"]["level"].clone()).collect();
+    let uris: Vec<_> =
+        session.read_by(Some(2), "resources/subscribe").iter().map(|line| line["params"]["uri"].clone()).collect();
     assert_eq!((levels, uris), (vec![json!("debug")], vec![json!("a://2")]));
     assert_eq!(session.lines().len(), 7, "the client sees nothing of it");
     session.finish();
@@ -152,27 +138,17 @@ fn a_server_may_ask_before_its_replay_is_over() {
 
 #[test]
 fn cancels_reach_neither_the_wrong_server_nor_the_queue() {
-    let session = setup()
-        .script(json!({ "rules": [{ "on": "boot", "life": 2, "do": [{ "sleep_ms": 400 }] }] }))
-        .start();
+    let session =
+        setup().script(json!({ "rules": [{ "on": "boot", "life": 2, "do": [{ "sleep_ms": 400 }] }] })).start();
     session.initialize();
     session.send(tool_call(9, "silence", json!({})));
     session.send(cancelled(9));
     session.wait_read("notifications/cancelled", 1);
     session.kill_server();
     session.wait_life(2);
-    session.send_all([
-        tool_call(1, "life", json!({})),
-        tool_call(2, "life", json!({})),
-        cancelled(1),
-        cancelled(9),
-    ]);
+    session.send_all([tool_call(1, "life", json!({})), tool_call(2, "life", json!({})), cancelled(1), cancelled(9)]);
     assert_eq!(session.answer(2).text(), "2");
-    assert_eq!(
-        session.times_read("tools/call", 1),
-        0,
-        "a held request that is cancelled is never sent"
-    );
+    assert_eq!(session.times_read("tools/call", 1), 0, "a held request that is cancelled is never sent");
     assert!(session.read_by(Some(2), "notifications/cancelled").is_empty());
     session.finish();
 }
@@ -180,12 +156,7 @@ fn cancels_reach_neither_the_wrong_server_nor_the_queue() {
 #[test]
 fn lists_are_served_while_the_server_is_down_and_changes_announced_once() {
     let session = setup()
-        .options([
-            "--restart-delays",
-            "0s,60s",
-            "--set",
-            "restart.min_attempt_interval=60s",
-        ])
+        .options(["--restart-delays", "0s,60s", "--set", "restart.min_attempt_interval=60s"])
         .script(json!({
             "capabilities": { "tools": { "listChanged": true } },
             "tools": { "1": ["life"], "*": ["life", "new"] },
@@ -222,11 +193,8 @@ fn lists_are_served_while_the_server_is_down_and_changes_announced_once() {
     let _ = session.from_server("notifications/tools/list_changed", 1);
     session.send(request(9, "ping", Value::Null));
     let _ = session.answer(9).result();
-    let announced = session
-        .lines()
-        .iter()
-        .filter(|line| line.method() == Some("notifications/tools/list_changed"))
-        .count();
+    let announced =
+        session.lines().iter().filter(|line| line.method() == Some("notifications/tools/list_changed")).count();
     assert_eq!(announced, 1, "the third life has the tools of the second");
     session.finish();
 }
@@ -246,21 +214,13 @@ fn probes_speak_the_clients_kind_of_id() {
 
 #[test]
 fn a_server_that_dies_of_discover_is_there_for_initialize() {
-    let session = setup()
-        .script(json!({ "rules": [{ "on": "server/discover", "do": [{ "exit": 1 }] }] }))
-        .start();
+    let session = setup().script(json!({ "rules": [{ "on": "server/discover", "do": [{ "exit": 1 }] }] })).start();
     session.send(stateless(0, "server/discover", json!({})));
     let code = session.answer(0).error()["code"].as_i64();
-    assert!(
-        ![Some(-32020), Some(-32021), Some(-32022)].contains(&code),
-        "{code:?} would say: stateless"
-    );
+    assert!(![Some(-32020), Some(-32021), Some(-32022)].contains(&code), "{code:?} would say: stateless");
     session.send(initialize(1, "2025-11-25"));
     assert_eq!(session.answer(1).result()["serverInfo"]["version"], "2");
-    session.send_all([
-        notification("notifications/initialized", Value::Null),
-        tool_call(2, "life", json!({})),
-    ]);
+    session.send_all([notification("notifications/initialized", Value::Null), tool_call(2, "life", json!({}))]);
     assert_eq!(session.answer(2).text(), "2");
     session.finish();
 }
@@ -276,11 +236,7 @@ fn a_listen_is_re_established_and_hears_of_changed_tools() {
         }))
         .start();
     session.may_stay_open("L1");
-    session.send(stateless(
-        "L1",
-        "subscriptions/listen",
-        json!({ "notifications": { "toolsListChanged": true } }),
-    ));
+    session.send(stateless("L1", "subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } })));
     let _ = session.from_server("notifications/subscriptions/acknowledged", 1);
     session.send(stateless(1, "tools/list", json!({})));
     let _ = session.answer(1).result();
@@ -293,18 +249,8 @@ fn a_listen_is_re_established_and_hears_of_changed_tools() {
     assert_eq!(session.read_by(Some(2), "subscriptions/listen").len(), 1);
     session.send(stateless_call(3, "life"));
     assert_eq!(session.answer(3).text(), "2");
-    let count = |method: &str| {
-        session
-            .lines()
-            .iter()
-            .filter(|line| line.method() == Some(method))
-            .count()
-    };
-    assert_eq!(
-        count("notifications/subscriptions/acknowledged"),
-        1,
-        "the second one is kept back"
-    );
+    let count = |method: &str| session.lines().iter().filter(|line| line.method() == Some(method)).count();
+    assert_eq!(count("notifications/subscriptions/acknowledged"), 1, "the second one is kept back");
     assert_eq!(count("notifications/tools/list_changed"), 1);
     assert!(!session.is_answered("L1"));
     session.finish();
@@ -320,11 +266,7 @@ fn a_listen_that_the_new_server_refuses_ends_at_the_client() {
         }))
         .start();
     session.may_stay_open("L1");
-    session.send(stateless(
-        "L1",
-        "subscriptions/listen",
-        json!({ "notifications": { "toolsListChanged": true } }),
-    ));
+    session.send(stateless("L1", "subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } })));
     let _ = session.from_server("notifications/subscriptions/acknowledged", 1);
     session.kill_server();
     session.wait_life(2);

@@ -4,11 +4,7 @@ use harness::{Setup, json, tool_call};
 
 #[test]
 fn a_call_before_and_after_the_death_of_the_server() {
-    let session = Setup::new(
-        env!("CARGO_BIN_EXE_mcp-watchdog-under-test"),
-        env!("CARGO_BIN_EXE_mcp-fixture"),
-    )
-    .start();
+    let session = Setup::new(env!("CARGO_BIN_EXE_mcp-watchdog-under-test"), env!("CARGO_BIN_EXE_mcp-fixture")).start();
     let opening = session.initialize();
     assert_eq!(opening.result()["serverInfo"]["name"], "mcp-fixture");
     session.send(tool_call(1, "life", json!({})));
@@ -18,10 +14,6 @@ fn a_call_before_and_after_the_death_of_the_server() {
     session.wait_life(2);
     session.send(tool_call("two", "life", json!({})));
     assert_eq!(session.answer("two").text(), "2");
-    assert_eq!(
-        session.read_by(Some(2), "initialize").len(),
-        1,
-        "the handshake is replayed"
-    );
+    assert_eq!(session.read_by(Some(2), "initialize").len(), 1, "the handshake is replayed");
     session.finish();
 }

@@ -124,18 +124,12 @@ fn one_socket_for_both_and_one_for_each_as_node_makes_them() {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets can be made");
         let (ours_out, theirs_out) = UnixStream::pair().expect("a pair of sockets can be made");
         let stdout = if together { &theirs } else { &theirs_out };
-        let child = raw()
-            .stdin(duplicate(&theirs))
-            .stdout(duplicate(stdout))
-            .spawn()
-            .expect("the watchdog can be started");
+        let child =
+            raw().stdin(duplicate(&theirs)).stdout(duplicate(stdout)).spawn().expect("the watchdog can be started");
         drop((theirs, theirs_out));
         let from = if together { &ours } else { &ours_out };
-        from.set_read_timeout(Some(Duration::from_secs(5)))
-            .expect("a socket has timeouts");
-        (&ours)
-            .write_all(session_text().as_bytes())
-            .expect("the watchdog reads");
+        from.set_read_timeout(Some(Duration::from_secs(5))).expect("a socket has timeouts");
+        (&ours).write_all(session_text().as_bytes()).expect("the watchdog reads");
         let mut lines = BufReader::new(from).lines();
         assert_eq!(answer_in(&mut lines, 0)["result"]["serverInfo"]["name"], "mcp-fixture");
         assert_eq!(answer_in(&mut lines, 1)["result"]["content"][0]["text"], "hi");
@@ -165,16 +159,10 @@ fn terminal() -> (File, File) {
 #[test]
 fn a_terminal_as_a_person_uses_it() {
     let (mut keyboard, theirs) = terminal();
-    let mut child = raw()
-        .stdin(theirs)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the watchdog can be started");
+    let mut child = raw().stdin(theirs).stdout(Stdio::piped()).spawn().expect("the watchdog can be started");
     let stdout = child.stdout.take().expect("stdout is a pipe");
     let mut lines = BufReader::new(stdout).lines();
-    keyboard
-        .write_all(session_text().as_bytes())
-        .expect("a terminal takes what is typed");
+    keyboard.write_all(session_text().as_bytes()).expect("a terminal takes what is typed");
     assert_eq!(answer_in(&mut lines, 1)["result"]["content"][0]["text"], "hi");
     // Control and D, on a line of its own.
     keyboard.write_all(b"\x04").expect("a terminal takes what is typed");
@@ -193,9 +181,7 @@ fn a_raw_terminal_for_both_that_goes_away() {
         .stdout(theirs)
         .spawn()
         .expect("the watchdog can be started");
-    terminal
-        .write_all(session_text().as_bytes())
-        .expect("a terminal takes what is typed");
+    terminal.write_all(session_text().as_bytes()).expect("a terminal takes what is typed");
     let mut lines = BufReader::new(terminal.try_clone().expect("it can be duplicated")).lines();
     assert_eq!(answer_in(&mut lines, 1)["result"]["content"][0]["text"], "hi");
     drop((terminal, lines));
@@ -211,19 +197,10 @@ fn flags_of_inherited_descriptors_stay_as_they_are() {
     // What we keep shares the open file description with what the watchdog gets: a flag that it set would show here.
     let (stdin, mut to_stdin) = std::io::pipe().expect("a pipe can be made");
     let (from_stdout, stdout) = std::io::pipe().expect("a pipe can be made");
-    let kept = (
-        stdin.try_clone().expect("it can be duplicated"),
-        stdout.try_clone().expect("it can be duplicated"),
-    );
+    let kept = (stdin.try_clone().expect("it can be duplicated"), stdout.try_clone().expect("it can be duplicated"));
     let before = (flags(&kept.0), flags(&kept.1));
-    let child = raw()
-        .stdin(stdin)
-        .stdout(stdout)
-        .spawn()
-        .expect("the watchdog can be started");
-    to_stdin
-        .write_all(session_text().as_bytes())
-        .expect("the watchdog reads");
+    let child = raw().stdin(stdin).stdout(stdout).spawn().expect("the watchdog can be started");
+    to_stdin.write_all(session_text().as_bytes()).expect("the watchdog reads");
     let mut lines = BufReader::new(from_stdout).lines();
     assert_eq!(answer_in(&mut lines, 1)["result"]["content"][0]["text"], "hi");
     assert_eq!((flags(&kept.0), flags(&kept.1)), before, "while it runs");
@@ -236,16 +213,10 @@ fn flags_of_inherited_descriptors_stay_as_they_are() {
 fn flags_of_an_inherited_socket_stay_as_they_are() {
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets can be made");
     let before = flags(&theirs);
-    let child = raw()
-        .stdin(duplicate(&theirs))
-        .stdout(duplicate(&theirs))
-        .spawn()
-        .expect("the watchdog can be started");
-    ours.set_read_timeout(Some(Duration::from_secs(5)))
-        .expect("a socket has timeouts");
-    (&ours)
-        .write_all(session_text().as_bytes())
-        .expect("the watchdog reads");
+    let child =
+        raw().stdin(duplicate(&theirs)).stdout(duplicate(&theirs)).spawn().expect("the watchdog can be started");
+    ours.set_read_timeout(Some(Duration::from_secs(5))).expect("a socket has timeouts");
+    (&ours).write_all(session_text().as_bytes()).expect("the watchdog reads");
     let mut lines = BufReader::new(&ours).lines();
     assert_eq!(answer_in(&mut lines, 1)["result"]["content"][0]["text"], "hi");
     assert_eq!(flags(&theirs), before, "while it runs");
@@ -258,9 +229,7 @@ fn flags_of_an_inherited_socket_stay_as_they_are() {
 
 #[test]
 fn a_closed_stderr_hurts_nothing() {
-    let session = Setup::direct("sh")
-        .options(["-c", r#"exec "$0" -- "$1" 2>&-"#, WATCHDOG, FIXTURE])
-        .start();
+    let session = Setup::direct("sh").options(["-c", r#"exec "$0" -- "$1" 2>&-"#, WATCHDOG, FIXTURE]).start();
     session.initialize();
     session.send(tool_call(1, "stray", json!({ "stderr": "nobody hears this" })));
     assert_eq!(session.answer(1).text(), "strayed");
@@ -370,18 +339,12 @@ fn two_full_pipes_are_no_deadlock() {
     let text = "y".repeat(100_000);
     session.send_all((1..=200).map(|id| tool_call(id, "echo", json!({ "text": text }))));
     wait_stalled(&session);
-    assert!(
-        session.read_by(Some(1), "tools/call").len() < 200,
-        "the client is held back"
-    );
+    assert!(session.read_by(Some(1), "tools/call").len() < 200, "the client is held back");
     let peak = peak_memory(session.pid());
     assert!(peak < BOUND, "{peak} MiB");
     session.resume_reading();
     for id in 1..=200 {
-        assert_eq!(
-            session.answer_within(id, Duration::from_secs(20)).text().len(),
-            text.len()
-        );
+        assert_eq!(session.answer_within(id, Duration::from_secs(20)).text().len(), text.len());
     }
     session.finish();
 }
@@ -398,10 +361,7 @@ fn a_server_that_does_not_read_holds_the_client_back() {
     assert!(peak < BOUND, "{peak} MiB");
     session.signal_server(Signal::SIGCONT);
     for id in 1..=400 {
-        assert_eq!(
-            session.answer_within(id, Duration::from_secs(20)).text().len(),
-            text.len()
-        );
+        assert_eq!(session.answer_within(id, Duration::from_secs(20)).text().len(), text.len());
     }
     session.finish();
 }
@@ -457,14 +417,7 @@ fn stdout_is_the_protocol_and_nothing_else_at_any_log_level() {
     let noise = "Listening on stdio\n[1,2]\n\n{\"level\":\"info\"}\n\u{1b}[32mgreen\u{1b}[0m\n";
     for format in ["text", "json"] {
         let session = setup()
-            .options([
-                "--log-level",
-                "trace",
-                "--log-format",
-                format,
-                "--health-interval",
-                "100ms",
-            ])
+            .options(["--log-level", "trace", "--log-format", format, "--health-interval", "100ms"])
             .script(json!({ "rules": [{ "on": "boot", "do": [{ "stdout": noise }, { "stderr": "a banner" }] }] }))
             .start();
         session.initialize();

@@ -28,9 +28,7 @@ fn family_at(occasion: &Value, kinds: &[&str]) -> Value {
 
 /// A server whose every life has the whole family, and is as deaf as the worst of it.
 fn with_family(kinds: &[&str]) -> Setup {
-    setup()
-        .options(QUICK_STOP)
-        .script(family_at(&json!({ "on": "boot" }), kinds))
+    setup().options(QUICK_STOP).script(family_at(&json!({ "on": "boot" }), kinds))
 }
 
 /// Waits until so many processes have told that they run, and returns their numbers.
@@ -38,9 +36,8 @@ fn with_family(kinds: &[&str]) -> Setup {
 fn wait_processes(session: &Session, life: u64, kinds: &[&str]) -> Vec<u32> {
     let of_life = || {
         let entries = session.entries();
-        let running = entries
-            .iter()
-            .filter(|entry| entry.life == life && matches!(entry.what, What::Start | What::Child(_)));
+        let running =
+            entries.iter().filter(|entry| entry.life == life && matches!(entry.what, What::Start | What::Child(_)));
         running.map(|entry| entry.pid).collect::<Vec<_>>()
     };
     poll_until("the server with its children", || of_life().len() == kinds.len() + 1);
@@ -130,10 +127,7 @@ fn a_guard_that_is_killed_takes_the_server_and_its_group_along() {
     let family = wait_processes(&session, 1, &kinds);
     kill_process(guard_of(session.pid()), Signal::SIGKILL);
     session.wait_life(2);
-    assert!(
-        family.iter().all(|pid| !is_running(*pid)),
-        "the old life is over before the new one begins"
-    );
+    assert!(family.iter().all(|pid| !is_running(*pid)), "the old life is over before the new one begins");
     session.send(tool_call(1, "life", json!({})));
     assert_eq!(session.answer(1).text(), "2");
     session.finish();
@@ -178,11 +172,7 @@ fn generations_never_overlap() {
         let family = wait_processes(&session, life, &FAMILY);
         session.kill_server();
         session.wait_life(life + 1);
-        assert!(
-            family.iter().all(|pid| !is_running(*pid)),
-            "life {} began in the presence of its ancestors",
-            life + 1
-        );
+        assert!(family.iter().all(|pid| !is_running(*pid)), "life {} began in the presence of its ancestors", life + 1);
     }
     assert!(events(&session, "close_failed").is_empty());
     session.finish();
@@ -209,10 +199,7 @@ fn a_server_that_closes_its_stdout_is_ended_with_all_it_has() {
 fn a_launcher_that_dies_takes_the_server_behind_it_along() {
     // As `npx` does: a shell that waits for the server. The words are not quoted for it: they are one path without spaces.
     let script = format!("{} ; true", crate::rig::FIXTURE);
-    let session = setup()
-        .options(QUICK_STOP)
-        .command(["sh", "-c", script.as_str()])
-        .start();
+    let session = setup().options(QUICK_STOP).command(["sh", "-c", script.as_str()]).start();
     session.initialize();
     let server = session.wait_life(1);
     let shell = children(guard_of(session.pid()))[0].0;

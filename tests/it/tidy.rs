@@ -10,10 +10,8 @@ use crate::rig::root;
 const LONGEST: usize = 400;
 
 /// Files that are longer than that, and how long they may be until somebody divides them.
-const TOO_LONG: [(&str, usize); 2] = [
-    ("watchdog/src/config.rs", 410),
-    ("watchdog/src/core/lifecycle/transitions.rs", 460),
-];
+const TOO_LONG: [(&str, usize); 2] =
+    [("watchdog/src/config.rs", 410), ("watchdog/src/core/lifecycle/transitions.rs", 460)];
 
 /// A source file without its tests and comments: line numbers, and what is left of the lines.
 struct Source {
@@ -56,11 +54,7 @@ fn read(path: &Path) -> Source {
         .enumerate()
         .map(|(at, line)| (at + 1, without_comment(line).to_owned()))
         .collect();
-    Source {
-        path: shown.display().to_string(),
-        code,
-        text,
-    }
+    Source { path: shown.display().to_string(), code, text }
 }
 
 fn is_test_attribute(line: &str) -> bool {
@@ -93,12 +87,8 @@ impl Source {
                 !(starts && is_part(before.chars().next_back()) || ends && is_part(after.chars().next()))
             })
         };
-        let bad = self
-            .code
-            .iter()
-            .filter(|(_, line)| words.iter().any(|word| has(line, word)));
-        bad.map(|(at, line)| format!("{}:{at}: {}", self.path, line.trim()))
-            .collect()
+        let bad = self.code.iter().filter(|(_, line)| words.iter().any(|word| has(line, word)));
+        bad.map(|(at, line)| format!("{}:{at}: {}", self.path, line.trim())).collect()
     }
 }
 
@@ -115,27 +105,14 @@ fn assert_none(what: &str, bad: Vec<String>) {
 
 #[test]
 fn the_search_finds_what_it_looks_for() {
-    let code = [
-        "let x = a.unwrap();",
-        "unsafely();",
-        "use tokio::io;",
-        "// tokio",
-        "let tokio_like = 1; // tokio",
-    ];
+    let code = ["let x = a.unwrap();", "unsafely();", "use tokio::io;", "// tokio", "let tokio_like = 1; // tokio"];
     let source = Source {
         path: "watchdog/src/core/x.rs".to_owned(),
         text: String::new(),
-        code: code
-            .iter()
-            .enumerate()
-            .map(|(at, line)| (at, without_comment(line).to_owned()))
-            .collect(),
+        code: code.iter().enumerate().map(|(at, line)| (at, without_comment(line).to_owned())).collect(),
     };
     assert_eq!(source.lines_with(&[".unwrap()", "unsafe"]).len(), 1);
-    assert_eq!(
-        source.lines_with(&["tokio"]),
-        ["watchdog/src/core/x.rs:2: use tokio::io;"]
-    );
+    assert_eq!(source.lines_with(&["tokio"]), ["watchdog/src/core/x.rs:2: use tokio::io;"]);
     assert!(!source.is_test());
 }
 
@@ -160,12 +137,8 @@ fn core_and_wire_are_pure() {
         "Mutex",
         "static mut",
     ];
-    let rooms = sources("watchdog/src/core")
-        .into_iter()
-        .chain(sources("watchdog/src/wire"));
-    let bad = rooms
-        .filter(|source| !source.is_test())
-        .flat_map(|source| source.lines_with(&IMPURE));
+    let rooms = sources("watchdog/src/core").into_iter().chain(sources("watchdog/src/wire"));
+    let bad = rooms.filter(|source| !source.is_test()).flat_map(|source| source.lines_with(&IMPURE));
     // The lifecycle calls what it decides by this name.
     let bad = bad.filter(|line| !line.contains("fn spawn") && !line.contains(".spawn(now"));
     assert_none("the core decides, and does nothing else", bad.collect());
@@ -173,28 +146,17 @@ fn core_and_wire_are_pure() {
 
 #[test]
 fn nothing_panics_or_prints_by_habit() {
-    const HABITS: [&str; 8] = [
-        ".unwrap()",
-        "todo!",
-        "unimplemented!",
-        "dbg!",
-        "println!",
-        "print!",
-        "eprintln!",
-        "eprint!",
-    ];
+    const HABITS: [&str; 8] =
+        [".unwrap()", "todo!", "unimplemented!", "dbg!", "println!", "print!", "eprintln!", "eprint!"];
     let bad = product().iter().flat_map(|source| source.lines_with(&HABITS)).collect();
     assert_none("outside tests", bad);
 }
 
 #[test]
 fn lints_are_expected_and_not_allowed() {
-    let all = ["watchdog", "probes", "probe-api", "tests"]
-        .iter()
-        .flat_map(|folder| sources(folder));
-    let bad = all
-        .flat_map(|source| source.lines_with(&["#[allow(", "#![allow("]))
-        .filter(|line| !line.contains("[\"#"));
+    let all = ["watchdog", "probes", "probe-api", "tests"].iter().flat_map(|folder| sources(folder));
+    let bad =
+        all.flat_map(|source| source.lines_with(&["#[allow(", "#![allow("])).filter(|line| !line.contains("[\"#"));
     assert_none("`expect` tells when it is no longer needed", bad.collect());
 }
 
@@ -207,17 +169,12 @@ fn unsafe_only_in_its_rooms() {
         "watchdog/src/stream/descriptor.rs",
     ];
     let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("there is one");
-    let rule = architecture
-        .lines()
-        .skip_while(|line| !line.contains("**`unsafe` only in**"))
-        .take(2)
-        .collect::<String>();
+    let rule =
+        architecture.lines().skip_while(|line| !line.contains("**`unsafe` only in**")).take(2).collect::<String>();
     for room in ["`guard/`", "`back/child.rs`", "`stream/descriptor.rs`"] {
         assert!(rule.contains(room), "ARCHITECTURE.md does not name {room}: {rule}");
     }
-    let outside = product()
-        .into_iter()
-        .filter(|source| !ROOMS.iter().any(|room| source.path.starts_with(room)));
+    let outside = product().into_iter().filter(|source| !ROOMS.iter().any(|room| source.path.starts_with(room)));
     let bad = outside.flat_map(|source| source.lines_with(&["unsafe"])).collect();
     assert_none("outside the rooms that ARCHITECTURE.md names", bad);
     let silent = product().into_iter().filter(|source| {
@@ -231,10 +188,7 @@ fn unsafe_only_in_its_rooms() {
 fn the_model_of_the_sdk_stays_in_its_room() {
     let bad = sources("watchdog/src").into_iter().chain(sources("probe-api/src"));
     let bad = bad.filter(|source| !source.is_test());
-    assert_none(
-        "rmcp is for probes",
-        bad.flat_map(|source| source.lines_with(&["rmcp"])).collect(),
-    );
+    assert_none("rmcp is for probes", bad.flat_map(|source| source.lines_with(&["rmcp"])).collect());
     for manifest in ["watchdog/Cargo.toml", "probe-api/Cargo.toml"] {
         let text = fs::read_to_string(root().join(manifest)).expect("there is one");
         assert!(!text.contains("rmcp"), "{manifest} depends on rmcp");
@@ -246,10 +200,7 @@ fn the_model_of_the_sdk_stays_in_its_room() {
 #[test]
 fn files_are_short_and_called_by_their_name() {
     let mut bad = Vec::new();
-    for source in ["watchdog", "probes", "probe-api", "tests"]
-        .iter()
-        .flat_map(|folder| sources(folder))
-    {
+    for source in ["watchdog", "probes", "probe-api", "tests"].iter().flat_map(|folder| sources(folder)) {
         if source.path.ends_with("/mod.rs") {
             bad.push(format!("{}: call it by its module's name", source.path));
         }
@@ -291,11 +242,7 @@ fn the_readme_knows_the_errors_of_the_code() {
     let mut numbers = BTreeMap::new();
     let mut names = BTreeMap::new();
     for line in source.lines() {
-        let Some((variant, value)) = line
-            .trim()
-            .strip_prefix("Self::")
-            .and_then(|line| line.split_once(" => "))
-        else {
+        let Some((variant, value)) = line.trim().strip_prefix("Self::").and_then(|line| line.split_once(" => ")) else {
             continue;
         };
         let value = value.trim_end_matches(',');
@@ -305,10 +252,8 @@ fn the_readme_knows_the_errors_of_the_code() {
             names.insert(variant.to_owned(), value.trim_matches('"').to_owned());
         }
     }
-    let in_code: BTreeMap<_, _> = numbers
-        .iter()
-        .map(|(variant, number)| (*number, names.get(variant).cloned().unwrap_or_default()))
-        .collect();
+    let in_code: BTreeMap<_, _> =
+        numbers.iter().map(|(variant, number)| (*number, names.get(variant).cloned().unwrap_or_default())).collect();
     assert_eq!(in_code.len(), 10, "{in_code:?}");
 
     let readme = fs::read_to_string(root().join("README.md")).expect("there is one");
@@ -322,10 +267,8 @@ fn the_readme_knows_the_errors_of_the_code() {
 
 #[test]
 fn the_readme_knows_the_options() {
-    let output = std::process::Command::new(crate::rig::WATCHDOG)
-        .arg("--help")
-        .output()
-        .expect("the watchdog can be started");
+    let output =
+        std::process::Command::new(crate::rig::WATCHDOG).arg("--help").output().expect("the watchdog can be started");
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
     let readme = fs::read_to_string(root().join("README.md")).expect("there is one");
     let options: Vec<_> = help
@@ -373,10 +316,7 @@ fn the_table_of_requirements_names_tests_that_exist() {
 /// `path::name`, or a case of the acceptance pack.
 fn check_reference(reference: &str) -> Result<(), String> {
     if let Some(number) = reference.strip_prefix("ACC-") {
-        return number
-            .parse::<u8>()
-            .map(drop)
-            .map_err(|_| "not a case of the acceptance pack".to_owned());
+        return number.parse::<u8>().map(drop).map_err(|_| "not a case of the acceptance pack".to_owned());
     }
     let Some((path, name)) = reference.rsplit_once("::") else {
         return Err("not a path and a name".to_owned());

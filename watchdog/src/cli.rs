@@ -37,22 +37,13 @@ pub struct Stop {
 
 impl Stop {
     fn usage(text: impl Into<String>) -> Self {
-        Self {
-            exit: Exit::Config,
-            text: text.into(),
-        }
+        Self { exit: Exit::Config, text: text.into() }
     }
 }
 
 impl From<ConfigErrors> for Stop {
     fn from(errors: ConfigErrors) -> Self {
-        Self::usage(
-            errors
-                .errors()
-                .iter()
-                .map(|error| format!("error: {error}\n"))
-                .collect::<String>(),
-        )
+        Self::usage(errors.errors().iter().map(|error| format!("error: {error}\n")).collect::<String>())
     }
 }
 
@@ -98,9 +89,7 @@ pub fn parse(
     known: KnownProbes<'_>,
 ) -> Result<Invocation, Stop> {
     let args: Vec<OsString> = args.into_iter().collect();
-    let matches = Arguments::command()
-        .try_get_matches_from(&args)
-        .map_err(|error| stopped(&error, &args))?;
+    let matches = Arguments::command().try_get_matches_from(&args).map_err(|error| stopped(&error, &args))?;
     let typed = Arguments::from_arg_matches(&matches).map_err(|error| stopped(&error, &args))?;
     let environment: Vec<_> = environment.into_iter().collect();
     match typed.subcommand {
@@ -108,20 +97,11 @@ pub fn parse(
         Some(Subcommand::Demo(demo)) => Ok(Invocation::Demo(demo)),
         None => {
             if args.last().is_some_and(|last| last == "--") && typed.command.is_empty() {
-                return Err(Stop::usage(
-                    "error: nothing follows `--`: write the server's command there\n",
-                ));
+                return Err(Stop::usage("error: nothing follows `--`: write the server's command there\n"));
             }
             let settings = sidecar::settings(&typed.options, &matches);
             let sidecar::Options { config, name, .. } = typed.options;
-            let input = Input {
-                command: typed.command,
-                config,
-                name,
-                settings,
-                environment,
-                ..Input::default()
-            };
+            let input = Input { command: typed.command, config, name, settings, environment, ..Input::default() };
             Ok(Invocation::Sidecar(Box::new(load::load(&input, known)?)))
         }
     }

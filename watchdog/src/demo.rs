@@ -66,11 +66,7 @@ pub(crate) fn run(out: &mut dyn Write, colour: bool) -> Exit {
 
 /// Plays the server's part, on stdin and stdout.
 pub(crate) fn serve() -> Exit {
-    if server::run().is_ok() {
-        Exit::Done
-    } else {
-        Exit::Failed
-    }
+    if server::run().is_ok() { Exit::Done } else { Exit::Failed }
 }
 
 /// From the first line to the last; with a fault, the end of the watchdog's log.
@@ -132,9 +128,7 @@ fn killed_while_idle(stage: &mut Stage<'_, '_>) -> Result<(), Fault> {
     let call = stage.call("add", &json!({ "a": 20, "b": 22 }))?;
     let down = stage.event("server_reconnected")?.saturating_duration_since(killed);
     let sum = stage.returned(&call)?;
-    check(sum.text == "42", || {
-        format!("the answer to add(20, 22) is {}", sum.text)
-    })?;
+    check(sum.text == "42", || format!("the answer to add(20, 22) is {}", sum.text))?;
     stage.meet_next_server()?;
     stage.good(&format!(
         "back {} after the kill, in the same session; all that the client saw is an answer that took {}",
@@ -153,13 +147,8 @@ fn killed_in_a_call(stage: &mut Stage<'_, '_>) -> Result<(), Fault> {
     let after = stage.failed(&call, -31000)?.saturating_duration_since(killed);
     stage.event("server_reconnected")?;
     stage.meet_next_server()?;
-    check(after < AT_ONCE, || {
-        format!("the error came {} after the kill, which is not at once", span(after))
-    })?;
-    stage.good(&format!(
-        "an error {} after the kill, and no second try: the call may have had an effect",
-        span(after)
-    ))
+    check(after < AT_ONCE, || format!("the error came {} after the kill, which is not at once", span(after)))?;
+    stage.good(&format!("an error {} after the kill, and no second try: the call may have had an effect", span(after)))
 }
 
 fn slow_call(stage: &mut Stage<'_, '_>) -> Result<(), Fault> {
@@ -194,10 +183,7 @@ fn replaced(stage: &mut Stage<'_, '_>, call: &Call) -> Result<(), Fault> {
     let took = stage.event("server_reconnected")?.saturating_duration_since(dead);
     stage.failed(call, -31001)?;
     stage.meet_next_server()?;
-    stage.good(&format!(
-        "silent to the probes as well, so it was killed and replaced within {}",
-        span(took)
-    ))
+    stage.good(&format!("silent to the probes as well, so it was killed and replaced within {}", span(took)))
 }
 
 fn farewell(stage: &mut Stage<'_, '_>) -> Result<(), Fault> {
@@ -212,23 +198,16 @@ fn farewell(stage: &mut Stage<'_, '_>) -> Result<(), Fault> {
     check(status.success(), || format!("the watchdog ended with {status}"))?;
     stage.nothing_is_alive()?;
     let servers = count(stage.lives(), "process", "processes");
-    stage.good(&format!(
-        "gone within {took}, and with it all {servers} that the server has had"
-    ))
+    stage.good(&format!("gone within {took}, and with it all {servers} that the server has had"))
 }
 
 fn summary(stage: &mut Stage<'_, '_>) -> Result<(), Fault> {
     let (sent, once) = (stage.client.book().sent(), stage.client.book().answered_once());
     let strange = stage.client.book().strange().first();
     check(strange.is_none(), || {
-        format!(
-            "the client got what it did not ask for: {}",
-            strange.map_or("", String::as_str)
-        )
+        format!("the client got what it did not ask for: {}", strange.map_or("", String::as_str))
     })?;
-    check(sent == once, || {
-        format!("of {sent} requests, only {once} were answered exactly once")
-    })?;
+    check(sent == once, || format!("of {sent} requests, only {once} were answered exactly once"))?;
     let restarts = count(stage.lives().saturating_sub(1), "restart", "restarts");
     let text = format!("\n{sent} requests, each answered exactly once; 1 session, {restarts}; nothing is left alive");
     Ok(stage.screen.plain(&text)?)

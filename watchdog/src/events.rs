@@ -63,21 +63,13 @@ impl Event {
     /// An event about the watchdog itself.
     #[must_use]
     pub const fn of_watchdog(kind: EventKind) -> Self {
-        Self {
-            kind,
-            server: None,
-            generation: None,
-        }
+        Self { kind, server: None, generation: None }
     }
 
     /// An event about a server.
     #[must_use]
     pub const fn of_server(kind: EventKind, server: Arc<str>, generation: Option<u64>) -> Self {
-        Self {
-            kind,
-            server: Some(server),
-            generation,
-        }
+        Self { kind, server: Some(server), generation }
     }
 
     /// Its name: `type` in JSON.

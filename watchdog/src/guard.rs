@@ -12,10 +12,7 @@
 //!
 //! Only the guard reaps, and only what it has looked at, so no signal ever reaches a stranger with a recycled number
 //! ([`tree`], [`members`], [`exits`]).
-#![expect(
-    unsafe_code,
-    reason = "fork, exec, waitid, pidfd and signal dispositions have no safe form"
-)]
+#![expect(unsafe_code, reason = "fork, exec, waitid, pidfd and signal dispositions have no safe form")]
 
 use std::ffi::OsStr;
 use std::io;

@@ -94,7 +94,9 @@ impl Driver {
             match tokio::time::timeout(LAST_WORDS, written).await {
                 Err(_) if self.front.backlog() < before => {}
                 Ok(true) => return,
-                _ => return tracing::warn!(bytes = self.front.backlog(), "the client did not take all that was for it"),
+                _ => {
+                    return tracing::warn!(bytes = self.front.backlog(), "the client did not take all that was for it");
+                }
             }
         }
     }
@@ -130,7 +132,9 @@ impl Driver {
             Effect::Tear { generation, hear } => {
                 let ladder = self.server.shutdown;
                 let unsent = match &mut self.runtime {
-                    Some((live, runtime)) if *live == generation => runtime.stop(hear, ladder.eof_grace, ladder.term_grace),
+                    Some((live, runtime)) if *live == generation => {
+                        runtime.stop(hear, ladder.eof_grace, ladder.term_grace)
+                    }
                     _ => HashMap::new(),
                 };
                 self.core.torn(now, generation, unsent, &mut self.effects);

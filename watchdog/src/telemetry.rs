@@ -36,9 +36,7 @@ const FIRST: i32 = 10;
 #[must_use]
 pub fn init(log: &Log, name: &str) -> LogHandle {
     let stderr = crate::stream::duplicate(io::stderr().as_fd(), FIRST);
-    let handle = stderr
-        .and_then(|fd| LogHandle::start(fd, log, name))
-        .unwrap_or_else(|_| LogHandle::discard());
+    let handle = stderr.and_then(|fd| LogHandle::start(fd, log, name)).unwrap_or_else(|_| LogHandle::discard());
     let subscriber = subscriber(&handle);
     // An error says that there is a subscriber, which may belong to whoever embeds us.
     let _ = tracing::subscriber::set_global_default(subscriber);
@@ -52,9 +50,7 @@ pub(crate) fn subscriber(handle: &LogHandle) -> impl tracing::Subscriber + Send 
         .with_writer(handle.clone())
         .event_format(Layout(handle.format()))
         .fmt_fields(Layout(handle.format()));
-    tracing_subscriber::registry()
-        .with(filter(handle.shared.level))
-        .with(layer)
+    tracing_subscriber::registry().with(filter(handle.shared.level)).with(layer)
 }
 
 const fn filter(level: LogLevel) -> LevelFilter {
@@ -101,28 +97,13 @@ impl LogHandle {
     /// A log that throws everything away.
     #[must_use]
     pub fn discard() -> Self {
-        Self::new(
-            None,
-            &Log {
-                level: LogLevel::Off,
-                format: LogFormat::Text,
-            },
-            "",
-        )
+        Self::new(None, &Log { level: LogLevel::Off, format: LogFormat::Text }, "")
     }
 
     fn new(queue: Option<Queue>, log: &Log, name: &str) -> Self {
         let prefix = format!("[mcp] {name}: ");
-        let shared = Shared {
-            queue,
-            level: log.level,
-            format: log.format,
-            name: name.to_owned(),
-            prefix,
-        };
-        Self {
-            shared: Arc::new(shared),
-        }
+        let shared = Shared { queue, level: log.level, format: log.format, name: name.to_owned(), prefix };
+        Self { shared: Arc::new(shared) }
     }
 
     /// The form of the lines.
@@ -202,10 +183,7 @@ impl io::Write for LineWriter<'_> {
 pub fn timestamp(time: SystemTime) -> String {
     /// The last second of the year 9999, since 1970.
     const LAST: Duration = Duration::from_secs(253_402_300_799);
-    let since = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default()
-        .min(LAST);
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().min(LAST);
     humantime::format_rfc3339_millis(SystemTime::UNIX_EPOCH + since).to_string()
 }
 

@@ -25,12 +25,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 fn demo(name: &str) -> (Command, String) {
     let mark = format!("{}-{name}", std::process::id());
     let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-watchdog"));
-    command
-        .arg("demo")
-        .env(MARK, &mark)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.arg("demo").env(MARK, &mark).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     (command, mark)
 }
 
@@ -46,10 +41,7 @@ fn marked(mark: &str) -> Vec<(i32, String)> {
         env.split(|&byte| byte == 0).any(|pair| pair == wanted.as_bytes())
     };
     let folders = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
-    folders
-        .filter(|folder| carries(folder))
-        .filter_map(|folder| living(&folder))
-        .collect()
+    folders.filter(|folder| carries(folder)).filter_map(|folder| living(&folder)).collect()
 }
 
 /// The number and the arguments of a process that is no zombie.
@@ -78,11 +70,7 @@ fn read_until(out: &mut impl BufRead, wanted: &str) -> String {
     let mut read = String::new();
     loop {
         let at = read.len();
-        assert_ne!(
-            out.read_line(&mut read).unwrap(),
-            0,
-            "the end instead of {wanted:?}:\n{read}"
-        );
+        assert_ne!(out.read_line(&mut read).unwrap(), 0, "the end instead of {wanted:?}:\n{read}");
         if read[at..].contains(wanted) {
             return read;
         }
@@ -140,9 +128,7 @@ fn the_whole_story() {
     assert!(took < LIMIT, "{took:?}");
     let mut rest = shown;
     for wanted in STORY {
-        let at = rest
-            .find(wanted)
-            .unwrap_or_else(|| panic!("no {wanted:?} in {rest:?} of\n{shown}"));
+        let at = rest.find(wanted).unwrap_or_else(|| panic!("no {wanted:?} in {rest:?} of\n{shown}"));
         rest = &rest[at + wanted.len()..];
     }
     assert_eq!(rest, "\n");
@@ -179,16 +165,11 @@ fn a_watchdog_that_dies_is_a_failure() {
     let mut child = command.spawn().unwrap();
     let mut out = stdout(&mut child);
     read_until(&mut out, "hang: reading no more");
-    let watchdog = marked(&mark)
-        .into_iter()
-        .find(|(_, arguments)| arguments.contains("--name=demo"));
+    let watchdog = marked(&mark).into_iter().find(|(_, arguments)| arguments.contains("--name=demo"));
     let (pid, _) = watchdog.unwrap();
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
     let shown = read_until(&mut out, "error: ");
-    assert!(
-        shown.contains("error: the watchdog ended before there was the event `tool_timeout`"),
-        "{shown}"
-    );
+    assert!(shown.contains("error: the watchdog ended before there was the event `tool_timeout`"), "{shown}");
     read_until(&mut out, "The end of the watchdog's log:");
     read_until(&mut out, " INFO [mcp] demo: ");
     let mut rest = String::new();

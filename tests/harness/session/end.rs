@@ -41,10 +41,7 @@ impl Session {
     #[track_caller]
     pub fn signal_server(&self, signal: Signal) -> u32 {
         let pid = self.wait_life(self.life().max(1));
-        assert!(
-            process::signal(pid, signal, self.folder()),
-            "the server {pid} is gone already"
-        );
+        assert!(process::signal(pid, signal, self.folder()), "the server {pid} is gone already");
         pid
     }
 
@@ -72,9 +69,7 @@ impl Session {
     #[track_caller]
     pub fn wait_none_left(&self, within: Duration) {
         let left = || self.survivors();
-        let none = self
-            .shared
-            .wait(slack(within), Some(LOOK), |_| left().is_empty().then_some(()));
+        let none = self.shared.wait(slack(within), Some(LOOK), |_| left().is_empty().then_some(()));
         if none.is_none() {
             let left: Vec<_> = left().iter().map(Process::to_string).collect();
             self.fail(&format!("still alive after {within:?}: {}", left.join(", ")));
@@ -117,12 +112,8 @@ impl Session {
             self.fail(&format!("the watchdog ended with {exit}, expected code {code}"));
         }
         self.wait_none_left(USUAL);
-        self.wait(Duration::from_secs(1), "the end of stdout", |state| {
-            state.stdout_ended.then_some(())
-        });
-        self.wait(Duration::from_secs(1), "the end of what the lives tell", |state| {
-            state.all_gone().then_some(())
-        });
+        self.wait(Duration::from_secs(1), "the end of stdout", |state| state.stdout_ended.then_some(()));
+        self.wait(Duration::from_secs(1), "the end of what the lives tell", |state| state.all_gone().then_some(()));
         let checked = self.shared.lock().check(true);
         if let Err(why) = checked {
             self.fail(&why);

@@ -30,11 +30,7 @@ impl Session {
     pub fn wait_gone(&self, life: u64) {
         self.wait(USUAL, &format!("the end of life {life}"), |state| {
             let pid = state.server_pid(life)?;
-            state
-                .entries
-                .iter()
-                .any(|entry| entry.pid == pid && entry.what == What::Gone)
-                .then_some(())
+            state.entries.iter().any(|entry| entry.pid == pid && entry.what == What::Gone).then_some(())
         });
     }
 
@@ -74,26 +70,16 @@ impl Session {
     #[must_use]
     pub fn times_read(&self, method: &str, id: impl Into<Value>) -> usize {
         let id = id.into();
-        self.read_by(None, method)
-            .iter()
-            .filter(|message| message["id"] == id)
-            .count()
+        self.read_by(None, method).iter().filter(|message| message["id"] == id).count()
     }
 }
 
 fn read(state: &State, life: Option<u64>, method: &str) -> Vec<Value> {
-    let of_life = state
-        .entries
-        .iter()
-        .filter(|entry| life.is_none_or(|life| life == entry.life));
+    let of_life = state.entries.iter().filter(|entry| life.is_none_or(|life| life == entry.life));
     let lines = of_life.filter_map(|entry| match &entry.what {
         What::Read(line) => Some(line.as_str()),
         _ => None,
     });
-    let messages = lines
-        .flat_map(Head::all)
-        .filter(|(head, _)| head.method.as_deref() == Some(method));
-    messages
-        .map(|(_, text)| serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
-        .collect()
+    let messages = lines.flat_map(Head::all).filter(|(head, _)| head.method.as_deref() == Some(method));
+    messages.map(|(_, text)| serde_json::from_str(&text).unwrap_or_else(|_| json!(text))).collect()
 }

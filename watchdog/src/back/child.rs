@@ -79,11 +79,7 @@ enum Stage {
     /// The guard is there.
     Guarded,
     /// The guard has gone before its tree, and what is left of the group is being waited for.
-    Orphaned {
-        leader: Leader,
-        until: Instant,
-        pause: Pin<Box<Sleep>>,
-    },
+    Orphaned { leader: Leader, until: Instant, pause: Pin<Box<Sleep>> },
     /// Everything is told.
     Over,
 }
@@ -102,9 +98,8 @@ impl Child {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_with(program: &Path, command: &config::Command) -> Result<(Self, Pipes), StartError> {
-        let launch = Order::Launch(Launch::new(command).ok_or(StartError::Nul)?)
-            .to_frame()
-            .ok_or(StartError::TooLong)?;
+        let launch =
+            Order::Launch(Launch::new(command).ok_or(StartError::Nul)?).to_frame().ok_or(StartError::TooLong)?;
         keep_the_dead().map_err(StartError::Guard)?;
         let (pipes, ends) = pipes::open().map_err(StartError::Pipes)?;
         let (ours, guards) = link::pair().map_err(StartError::Pipes)?;
@@ -175,10 +170,7 @@ impl Child {
     /// (and SIGCONT, so that a stopped process meets it), `term_grace`, SIGKILL for at most two seconds. Repeated, it only ever
     /// shortens: the earlier deadline holds at every rung.
     pub fn stop(&mut self, eof_grace: Duration, term_grace: Duration) {
-        self.order(
-            &Order::Stop { eof_grace, term_grace },
-            eof_grace.saturating_add(term_grace),
-        );
+        self.order(&Order::Stop { eof_grace, term_grace }, eof_grace.saturating_add(term_grace));
     }
 
     /// Kills the whole tree now.
@@ -216,19 +208,13 @@ impl Child {
         let Some(deadline) = Instant::now().checked_add(grace.saturating_add(SWEEP + MARGIN)) else {
             return;
         };
-        if self
-            .overdue
-            .as_ref()
-            .is_none_or(|overdue| deadline < overdue.deadline())
-        {
+        if self.overdue.as_ref().is_none_or(|overdue| deadline < overdue.deadline()) {
             self.overdue = Some(Box::pin(sleep_until(deadline)));
         }
     }
 
     fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.overdue
-            .as_mut()
-            .map_or(Poll::Pending, |overdue| overdue.as_mut().poll(cx))
+        self.overdue.as_mut().map_or(Poll::Pending, |overdue| overdue.as_mut().poll(cx))
     }
 
     /// Takes the guard's word, in the order that is promised.
@@ -260,10 +246,7 @@ impl Child {
     fn conclude_leader(&mut self) {
         match self.reported {
             Reported::Nothing => {
-                self.events.push_back(ChildEvent::CannotStart {
-                    errno: libc::EPIPE,
-                    step: Step::Guard,
-                });
+                self.events.push_back(ChildEvent::CannotStart { errno: libc::EPIPE, step: Step::Guard });
             }
             Reported::Start => self.events.push_back(ChildEvent::Exited(Ending::Signal(libc::SIGKILL))),
             Reported::End => {}
@@ -278,11 +261,7 @@ impl Child {
         };
         leader.kill_group();
         let until = Instant::now() + group::LIMIT;
-        self.stage = Stage::Orphaned {
-            leader,
-            until,
-            pause: Box::pin(sleep(Duration::ZERO)),
-        };
+        self.stage = Stage::Orphaned { leader, until, pause: Box::pin(sleep(Duration::ZERO)) };
     }
 
     fn end(&mut self, survivors: Vec<u32>) {

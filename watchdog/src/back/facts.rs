@@ -36,11 +36,7 @@ pub fn tree(guard_pid: u32) -> Option<TreeFacts> {
             pids.push(member.pid.as_raw().unsigned_abs());
         }
     }
-    Some(TreeFacts {
-        pids,
-        cpu: from_ticks(ticks),
-        resident_bytes: pages.saturating_mul(page_size()),
-    })
+    Some(TreeFacts { pids, cpu: from_ticks(ticks), resident_bytes: pages.saturating_mul(page_size()) })
 }
 
 /// Unknown here.
@@ -79,15 +75,9 @@ mod tests {
     #[test]
     fn a_busy_grandchild_shows_as_cpu_time_and_memory() {
         let script = "sh -c 'echo $$; while :; do :; done' & wait";
-        let mut parent = Command::new("sh")
-            .args(["-c", script])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut parent = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(parent.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(parent.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let busy: u32 = line.trim().parse().unwrap();
         let before = tree(parent.id()).unwrap();
         let mut after = before.clone();

@@ -29,10 +29,7 @@ impl Leader {
     pub(super) fn new(pid: u32) -> Option<Self> {
         // 0 and 1 are nobody's child, and as groups they mean something else.
         let pid = Pid::from_raw(i32::try_from(pid).ok().filter(|&pid| pid > 1)?);
-        Some(Self {
-            pid,
-            start: os::start_time(pid),
-        })
+        Some(Self { pid, start: os::start_time(pid) })
     }
 
     /// The leader's number.
@@ -73,10 +70,7 @@ mod tests {
         let leader = Leader::new(child.id()).unwrap();
         assert_eq!(leader.survivors(), [child.id()]);
         leader.kill_group();
-        assert_eq!(
-            std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()),
-            Some(9)
-        );
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(9));
         assert_eq!(leader.survivors(), [0_u32; 0]);
     }
 

@@ -42,11 +42,7 @@ impl Link {
             sent => sent?,
         };
         let outgoing = launch.get(sent..).unwrap_or_default().to_vec();
-        Ok(Self {
-            socket: UnixStream::from_std(socket)?,
-            outgoing,
-            frames: Frames::default(),
-        })
+        Ok(Self { socket: UnixStream::from_std(socket)?, outgoing, frames: Frames::default() })
     }
 
     /// Sends an order, at once if it can be.

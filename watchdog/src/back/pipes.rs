@@ -34,23 +34,12 @@ pub(super) fn open() -> io::Result<(Pipes, ChildEnds)> {
     let (child_stdin, stdin) = io::pipe()?;
     let (stdout, child_stdout) = io::pipe()?;
     let (stderr, child_stderr) = io::pipe()?;
-    let ours = Pipes {
-        stdin: stdin.into(),
-        stdout: stdout.into(),
-        stderr: stderr.into(),
-    };
+    let ours = Pipes { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
     for end in [&ours.stdin, &ours.stdout, &ours.stderr] {
         enlarge(end);
         fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     }
-    Ok((
-        ours,
-        ChildEnds {
-            stdin: child_stdin.into(),
-            stdout: child_stdout.into(),
-            stderr: child_stderr.into(),
-        },
-    ))
+    Ok((ours, ChildEnds { stdin: child_stdin.into(), stdout: child_stdout.into(), stderr: child_stderr.into() }))
 }
 
 /// A user may have used up what pipes may hold together; a smaller one works too.
@@ -80,14 +69,7 @@ mod tests {
         for end in [&theirs.stdin, &theirs.stdout, &theirs.stderr] {
             assert!(!flags(end).contains(OFlag::O_NONBLOCK));
         }
-        let all = [
-            &ours.stdin,
-            &ours.stdout,
-            &ours.stderr,
-            &theirs.stdin,
-            &theirs.stdout,
-            &theirs.stderr,
-        ];
+        let all = [&ours.stdin, &ours.stdout, &ours.stderr, &theirs.stdin, &theirs.stdout, &theirs.stderr];
         for end in all {
             assert_eq!(fcntl(end, FcntlArg::F_GETFD).unwrap(), nix::libc::FD_CLOEXEC);
         }
@@ -97,11 +79,7 @@ mod tests {
     fn each_pipe_leads_to_its_own_end() {
         use std::io::{Read, Write};
         let (ours, theirs) = open().unwrap();
-        let pairs = [
-            (theirs.stdin, ours.stdin),
-            (ours.stdout, theirs.stdout),
-            (ours.stderr, theirs.stderr),
-        ];
+        let pairs = [(theirs.stdin, ours.stdin), (ours.stdout, theirs.stdout), (ours.stderr, theirs.stderr)];
         for (index, (reader, writer)) in (1..).zip(pairs) {
             std::fs::File::from(writer).write_all(&[index]).unwrap();
             let mut read = Vec::new();

@@ -226,13 +226,14 @@ impl Runtime for StdioRuntime {
             return Poll::Ready(news);
         }
         if let Some(wait) = &mut self.explanation
-            && wait.as_mut().poll(cx).is_ready() {
-                self.explanation = None;
-                if self.stage == Stage::Serving {
-                    self.drain();
-                    return Poll::Ready(News::Lost(self.lost()));
-                }
+            && wait.as_mut().poll(cx).is_ready()
+        {
+            self.explanation = None;
+            if self.stage == Stage::Serving {
+                self.drain();
+                return Poll::Ready(News::Lost(self.lost()));
             }
+        }
         Poll::Pending
     }
 
@@ -288,7 +289,9 @@ fn cannot_start(program: &str, errno: i32, step: Step) -> String {
         (Step::Exec, Errno::ENOENT) if program.contains('/') => {
             format!("cannot execute `{program}`: there is no such file (PATH is not searched for a name with a slash)")
         }
-        (Step::Exec, Errno::ENOENT) => format!("cannot find `{program}` along PATH: install it, or give its whole path"),
+        (Step::Exec, Errno::ENOENT) => {
+            format!("cannot find `{program}` along PATH: install it, or give its whole path")
+        }
         (Step::Exec, Errno::EACCES) => {
             format!("cannot execute `{program}`: permission denied; is it an executable file?")
         }

@@ -28,16 +28,8 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn settle(self, environment: Vec<(OsString, OsString)>) -> CheckConfig {
-        let input = Input {
-            config: self.file,
-            name: self.name,
-            environment,
-            ..Input::default()
-        };
-        CheckConfig {
-            input,
-            explain: self.explain,
-        }
+        let input = Input { config: self.file, name: self.name, environment, ..Input::default() };
+        CheckConfig { input, explain: self.explain }
     }
 }
 
@@ -97,10 +89,5 @@ fn report(checked: &Checked, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
 fn fact(loaded: &Loaded) -> String {
     let server = &loaded.config.server;
     let state = if server.enabled { "" } else { ", disabled" };
-    format!(
-        "{}: `{}`, preset {}{state}",
-        server.name,
-        server.command.program.to_string_lossy(),
-        loaded.preset()
-    )
+    format!("{}: `{}`, preset {}{state}", server.name, server.command.program.to_string_lossy(), loaded.preset())
 }

@@ -107,34 +107,16 @@ pub(super) fn settings(options: &Options, matches: &ArgMatches) -> Vec<Setting> 
         ("--hold", "restart.hold", &options.hold),
         ("--log-level", "log.level", &options.log_level),
         ("--log-format", "log.format", &options.log_format),
-        (
-            "--no-control",
-            "control.listen",
-            &options.no_control.then(|| OsString::from("off")),
-        ),
+        ("--no-control", "control.listen", &options.no_control.then(|| OsString::from("off"))),
     ];
     let mut typed: Vec<(usize, Setting)> = Vec::new();
     for (flag, key, value) in named {
         if let Some(value) = value {
-            let at = indices(matches, &flag[2..].replace('-', "_"))
-                .last()
-                .copied()
-                .unwrap_or_default();
-            typed.push((
-                at,
-                Setting::Named {
-                    flag,
-                    key,
-                    value: value.clone(),
-                },
-            ));
+            let at = indices(matches, &flag[2..].replace('-', "_")).last().copied().unwrap_or_default();
+            typed.push((at, Setting::Named { flag, key, value: value.clone() }));
         }
     }
-    typed.extend(
-        indices(matches, "set")
-            .into_iter()
-            .zip(options.set.iter().cloned().map(Setting::Set)),
-    );
+    typed.extend(indices(matches, "set").into_iter().zip(options.set.iter().cloned().map(Setting::Set)));
     typed.sort_by_key(|(at, _)| *at);
     typed.into_iter().map(|(_, setting)| setting).collect()
 }

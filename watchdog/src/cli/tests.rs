@@ -2,18 +2,10 @@ use super::*;
 use crate::config::{ControlListen, Delays, LogFormat, LogLevel, OnCall, OnUnhealthy};
 
 fn parse_words(words: &[&str], environment: &[(&str, &str)]) -> Result<Invocation, Stop> {
-    let args = std::iter::once("mcp-watchdog")
-        .chain(words.iter().copied())
-        .map(OsString::from);
-    let environment = environment
-        .iter()
-        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let args = std::iter::once("mcp-watchdog").chain(words.iter().copied()).map(OsString::from);
+    let environment = environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     parse(args, environment, &|link| {
-        if link.kind == "nope" {
-            Err("no such probe".to_owned())
-        } else {
-            Ok(())
-        }
+        if link.kind == "nope" { Err("no such probe".to_owned()) } else { Ok(()) }
     })
 }
 
@@ -53,30 +45,13 @@ fn every_option_of_the_contract() {
     assert_eq!(server.request_deadline.map(millis), Some(120_000));
     assert_eq!(millis(server.handshake.timeout), 3000);
     assert_eq!(millis(server.probe.timeout), 500);
-    assert_eq!(
-        (server.health.interval, server.health.on_unhealthy),
-        (None, OnUnhealthy::Warn)
-    );
-    let Delays::Schedule(delays) = &server.restart.delays else {
-        panic!("{:?}", server.restart.delays)
-    };
-    assert_eq!(
-        delays.iter().copied().map(millis).collect::<Vec<_>>(),
-        [0, 500, 5_400_000]
-    );
-    assert_eq!(
-        (server.restart.max_attempts, server.restart.on_call),
-        (Some(3), OnCall::Wait)
-    );
-    assert_eq!(
-        (millis(server.restart.hold), millis(server.restart.min_uptime)),
-        (4500, 2000)
-    );
+    assert_eq!((server.health.interval, server.health.on_unhealthy), (None, OnUnhealthy::Warn));
+    let Delays::Schedule(delays) = &server.restart.delays else { panic!("{:?}", server.restart.delays) };
+    assert_eq!(delays.iter().copied().map(millis).collect::<Vec<_>>(), [0, 500, 5_400_000]);
+    assert_eq!((server.restart.max_attempts, server.restart.on_call), (Some(3), OnCall::Wait));
+    assert_eq!((millis(server.restart.hold), millis(server.restart.min_uptime)), (4500, 2000));
     assert_eq!(server.limits.max_line, 1 << 20);
-    assert_eq!(
-        (config.log.level, config.log.format),
-        (LogLevel::Debug, LogFormat::Json)
-    );
+    assert_eq!((config.log.level, config.log.format), (LogLevel::Debug, LogFormat::Json));
     assert_eq!(config.control.listen, ControlListen::Off);
     assert_eq!(server.command.program, "/bin/cat");
     assert_eq!(server.command.args, ["-A", "--hold"]);
@@ -84,17 +59,8 @@ fn every_option_of_the_contract() {
 
 #[test]
 fn options_take_their_values_with_an_equals_sign_too() {
-    let server = sidecar("--hold=3s --set=health.threshold=1 --max-attempts=unlimited -- x")
-        .config
-        .server;
-    assert_eq!(
-        (
-            server.restart.hold.as_secs(),
-            server.health.threshold,
-            server.restart.max_attempts
-        ),
-        (3, 1, None)
-    );
+    let server = sidecar("--hold=3s --set=health.threshold=1 --max-attempts=unlimited -- x").config.server;
+    assert_eq!((server.restart.hold.as_secs(), server.health.threshold, server.restart.max_attempts), (3, 1, None));
 }
 
 #[test]
@@ -109,13 +75,8 @@ fn of_two_options_for_one_key_the_later_wins() {
 
 #[test]
 fn options_win_over_the_environment() {
-    let environment = [
-        ("MCP_WATCHDOG_RESTART__HOLD", "30s"),
-        ("MCP_WATCHDOG_TOOL_TIMEOUT", "9s"),
-    ];
-    let Ok(Invocation::Sidecar(loaded)) = parse_words(&["--hold", "1s", "--", "x"], &environment) else {
-        panic!()
-    };
+    let environment = [("MCP_WATCHDOG_RESTART__HOLD", "30s"), ("MCP_WATCHDOG_TOOL_TIMEOUT", "9s")];
+    let Ok(Invocation::Sidecar(loaded)) = parse_words(&["--hold", "1s", "--", "x"], &environment) else { panic!() };
     let server = loaded.config.server;
     assert_eq!((server.restart.hold.as_secs(), server.tool_timeout.as_secs()), (1, 9));
 }
@@ -133,27 +94,13 @@ fn a_command_may_be_called_as_a_subcommand() {
 fn commands_need_not_be_text() {
     use std::os::unix::ffi::OsStringExt;
     let raw = OsString::from_vec(b"\xff".to_vec());
-    let args = ["mcp-watchdog", "--"]
-        .map(OsString::from)
-        .into_iter()
-        .chain([raw.clone(), raw.clone()]);
-    let Ok(Invocation::Sidecar(loaded)) = parse(args, [], &|_| Ok(())) else {
-        panic!()
-    };
+    let args = ["mcp-watchdog", "--"].map(OsString::from).into_iter().chain([raw.clone(), raw.clone()]);
+    let Ok(Invocation::Sidecar(loaded)) = parse(args, [], &|_| Ok(())) else { panic!() };
     assert_eq!(loaded.config.server.command.program, raw);
     assert_eq!(loaded.config.server.command.args, std::slice::from_ref(&raw));
-    let args = ["mcp-watchdog", "--hold"]
-        .map(OsString::from)
-        .into_iter()
-        .chain([raw, "--".into(), "x".into()]);
+    let args = ["mcp-watchdog", "--hold"].map(OsString::from).into_iter().chain([raw, "--".into(), "x".into()]);
     let stop = parse(args, [], &|_| Ok(())).unwrap_err();
-    assert_eq!(
-        stop,
-        Stop {
-            exit: Exit::Config,
-            text: "error: --hold: the value is not UTF-8\n".to_owned()
-        }
-    );
+    assert_eq!(stop, Stop { exit: Exit::Config, text: "error: --hold: the value is not UTF-8\n".to_owned() });
 }
 
 #[test]
@@ -163,14 +110,8 @@ fn usage_errors_end_with_the_configuration_code() {
             "--tool-timeout soon -- x",
             "error: --tool-timeout: \"soon\" is not a duration (write 500ms, 30s, 2m, 1h30m, or a number of seconds)\n",
         ),
-        (
-            "--set no.such.key=1 -- x",
-            "error: --set: unknown key \"no.such.key\"\n",
-        ),
-        (
-            "--set probe.chain=[{type:nope}] -- x",
-            "error: --set probe.chain[0]: a link needs a `type`",
-        ),
+        ("--set no.such.key=1 -- x", "error: --set: unknown key \"no.such.key\"\n"),
+        ("--set probe.chain=[{type:nope}] -- x", "error: --set probe.chain[0]: a link needs a `type`"),
         (
             "--max-attempts 0 -- x",
             "error: --max-attempts: expected a whole number from 1 on, or `unlimited`, not \"0\"\n",
@@ -182,10 +123,7 @@ fn usage_errors_end_with_the_configuration_code() {
         ("--hold 1s npx", "error: unexpected argument 'npx' found"),
         ("--hold 1s demo", "error: "),
         ("--hold 1s --", "error: nothing follows `--`"),
-        (
-            "--config /no/such/file.yaml",
-            "error: /no/such/file.yaml: cannot be read: ",
-        ),
+        ("--config /no/such/file.yaml", "error: /no/such/file.yaml: cannot be read: "),
         ("check-config --nope", "error: unexpected argument '--nope' found"),
         ("demo x", "error: unexpected argument 'x' found"),
     ] {
@@ -199,24 +137,14 @@ fn usage_errors_end_with_the_configuration_code() {
 #[test]
 fn a_command_without_dashes_is_told_where_it_belongs() {
     for line in ["npx -y server", "--hold 1s npx"] {
-        assert!(
-            stop(line)
-                .text
-                .ends_with("goes behind `--`: mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n"),
-            "{line}"
-        );
+        assert!(stop(line).text.ends_with("goes behind `--`: mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n"), "{line}");
     }
 }
 
 #[test]
 fn several_errors_are_reported_together() {
     let stop = stop("--hold a --tool-timeout b -- x");
-    assert_eq!(
-        stop.text.lines().filter(|line| line.starts_with("error: --")).count(),
-        2,
-        "{}",
-        stop.text
-    );
+    assert_eq!(stop.text.lines().filter(|line| line.starts_with("error: --")).count(), 2, "{}", stop.text);
 }
 
 #[test]
@@ -236,10 +164,7 @@ fn help_and_version_are_no_errors() {
     }
     assert_eq!(stop("-h").exit, Exit::Done);
     let version = stop("--version");
-    assert_eq!(
-        (version.exit, version.text),
-        (Exit::Done, format!("mcp-watchdog {}\n", env!("CARGO_PKG_VERSION")))
-    );
+    assert_eq!((version.exit, version.text), (Exit::Done, format!("mcp-watchdog {}\n", env!("CARGO_PKG_VERSION"))));
 }
 
 #[test]
@@ -248,9 +173,7 @@ fn options_are_the_parsers_own_invariants() {
 }
 
 fn check(words: &[&str], environment: &[(&str, &str)]) -> (Exit, String, String) {
-    let Ok(Invocation::CheckConfig(check)) = parse_words(words, environment) else {
-        panic!("{words:?}")
-    };
+    let Ok(Invocation::CheckConfig(check)) = parse_words(words, environment) else { panic!("{words:?}") };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let known = |_: &crate::config::Link| Ok(());
     let exit = check.run(&known, &mut out, &mut err).unwrap();
@@ -272,15 +195,9 @@ fn check_config_says_what_it_found() {
         )
     );
 
-    let (exit, out, _) = check(
-        &["check-config", "--explain", "--name", "fs"],
-        &[("MCP_WATCHDOG_CONFIG", &name)],
-    );
+    let (exit, out, _) = check(&["check-config", "--explain", "--name", "fs"], &[("MCP_WATCHDOG_CONFIG", &name)]);
     assert_eq!(exit, Exit::Done);
-    assert!(
-        out.contains("\n\nfs\n  args  ") && out.contains("restart.hold  "),
-        "{out}"
-    );
+    assert!(out.contains("\n\nfs\n  args  ") && out.contains("restart.hold  "), "{out}");
     assert!(!out.contains("s3cr3t"), "{out}");
 
     std::fs::write(&path, "servers:\n  fs: {command: npx -y, tool_timeout: soon}\n").unwrap();
@@ -298,19 +215,12 @@ fn check_config_says_what_it_found() {
 fn check_config_warns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.yaml");
-    std::fs::write(
-        &path,
-        "mgmt: {inject: true}\nservers: {a: {command: x}, b: {command: y}}\n",
-    )
-    .unwrap();
+    std::fs::write(&path, "mgmt: {inject: true}\nservers: {a: {command: x}, b: {command: y}}\n").unwrap();
     let name = path.display().to_string();
     let (exit, _, err) = check(&["check-config", &name], &[]);
     assert_eq!(
         (exit, err),
-        (
-            Exit::Done,
-            format!("warning: {name}:1:16: `mgmt.inject` has no effect in this version\n")
-        )
+        (Exit::Done, format!("warning: {name}:1:16: `mgmt.inject` has no effect in this version\n"))
     );
 }
 

@@ -6,12 +6,7 @@ use super::{Command, Link};
 
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            program,
-            args,
-            cwd,
-            env,
-        } = self;
+        let Self { program, args, cwd, env } = self;
         f.debug_struct("Command")
             .field("program", program)
             .field("args", &args.len())
@@ -24,9 +19,6 @@ impl fmt::Debug for Command {
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, timeout, .. } = self;
-        f.debug_struct("Link")
-            .field("kind", kind)
-            .field("timeout", timeout)
-            .finish_non_exhaustive()
+        f.debug_struct("Link").field("kind", kind).field("timeout", timeout).finish_non_exhaustive()
     }
 }

@@ -18,9 +18,7 @@ pub(crate) fn settle(root: &mut Node, sources: &Sources, errors: &mut Vec<Config
         section(defaults, sources, errors);
     }
     if let Some(Value::Map(servers)) = root.get_mut("servers").map(|node| &mut node.value) {
-        servers
-            .iter_mut()
-            .for_each(|(_, server)| section(server, sources, errors));
+        servers.iter_mut().for_each(|(_, server)| section(server, sources, errors));
     }
 }
 
@@ -56,10 +54,7 @@ fn one_strategy(server: &mut Node, sources: &Sources, errors: &mut Vec<ConfigErr
     if restart.get("delays").is_none() {
         return;
     }
-    let Some((key, node)) = EXPONENTIAL
-        .iter()
-        .find_map(|key| restart.get(key).map(|node| (*key, node)))
-    else {
+    let Some((key, node)) = EXPONENTIAL.iter().find_map(|key| restart.get(key).map(|node| (*key, node))) else {
         return;
     };
     let message =
@@ -111,10 +106,7 @@ fn chain(node: &Node) -> Result<Node, String> {
     };
     let mut link = Node::empty(node.origin.clone());
     link.put(&["type"], Node::text(kind, node.origin.clone()));
-    Ok(Node {
-        value: Value::List(vec![link]),
-        origin: node.origin.clone(),
-    })
+    Ok(Node { value: Value::List(vec![link]), origin: node.origin.clone() })
 }
 
 /// Keys that begin with `x-` are the user's own, for anchors and notes.
@@ -142,27 +134,19 @@ fn duplicates(node: &mut Node, sources: &Sources, errors: &mut Vec<ConfigError>)
                 *earlier += 1;
             }
             *entries = kept;
-            entries
-                .iter_mut()
-                .for_each(|(_, child)| duplicates(child, sources, errors));
+            entries.iter_mut().for_each(|(_, child)| duplicates(child, sources, errors));
         }
     }
 }
 
 fn duplicate(key: &str, origin: &Origin, times: usize, sources: &Sources) -> ConfigError {
     let parent = &origin.path[..origin.path.len().saturating_sub(1)];
-    let what = if PathText(parent).to_string() == "servers" {
-        "server name"
-    } else {
-        "key"
-    };
+    let what = if PathText(parent).to_string() == "servers" { "server name" } else { "key" };
     let first = match sources.get(origin.source) {
         super::source::Source::File(file) => place::locate(&file.text, &origin.path, Target::Key(0)),
         _ => None,
     };
-    let first = first
-        .map(|at| format!(" (first at line {})", at.line))
-        .unwrap_or_default();
+    let first = first.map(|at| format!(" (first at line {})", at.line)).unwrap_or_default();
     let message = format!("duplicate {what} {}{first}", quoted(key));
     ConfigError::located(sources, origin, Target::Key(times), message)
 }
@@ -180,10 +164,7 @@ fn merges(node: &mut Node) {
             let (_, brought) = entries.remove(at);
             let maps = match brought.value {
                 Value::List(items) => items,
-                value => vec![Node {
-                    value,
-                    origin: brought.origin,
-                }],
+                value => vec![Node { value, origin: brought.origin }],
             };
             for (key, child) in maps.into_iter().flat_map(|map| map.entries().to_vec()) {
                 if !entries.iter().any(|(name, _)| *name == key) {

@@ -30,10 +30,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         return Err(format!("a duration cannot be negative, as {} is", quoted(text)));
     }
     let nanos = total(trimmed).ok_or_else(|| {
-        format!(
-            "{} is not a duration (write 500ms, 30s, 2m, 1h30m, or a number of seconds)",
-            quoted(text)
-        )
+        format!("{} is not a duration (write 500ms, 30s, 2m, 1h30m, or a number of seconds)", quoted(text))
     })?;
     match u64::try_from(nanos / NANOS_PER_SECOND) {
         Ok(seconds) if Duration::from_secs(seconds) < LONGEST => {
@@ -71,13 +68,9 @@ fn total(text: &str) -> Option<u128> {
 
 /// Splits off a leading number; `None` when there is none.
 fn split_number(text: &str) -> Option<(&str, &str)> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
-    number
-        .starts_with(|c: char| c.is_ascii_digit())
-        .then_some((number, rest))
+    number.starts_with(|c: char| c.is_ascii_digit()).then_some((number, rest))
 }
 
 /// A decimal number of units in nanoseconds, cut to whole ones. Whole numbers stay exact, whatever their size.
@@ -87,11 +80,7 @@ fn in_nanos(number: &str, unit: u128) -> Option<u128> {
         return None;
     }
     // More digits than this cannot matter: they are below a nanosecond, or above ten years.
-    let whole: u128 = if whole.len() > 30 {
-        u128::MAX
-    } else {
-        whole.parse().ok()?
-    };
+    let whole: u128 = if whole.len() > 30 { u128::MAX } else { whole.parse().ok()? };
     let fraction = &fraction[..fraction.len().min(18)];
     let scale = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
     let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
@@ -167,12 +156,9 @@ impl FromText for Size {
     const EXPECTED: &'static str = "a size";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        size(text.trim()).map(Self).ok_or_else(|| {
-            format!(
-                "{} is not a size (write 64KiB, 1MiB, 2GiB, or a number of bytes)",
-                quoted(text)
-            )
-        })
+        size(text.trim())
+            .map(Self)
+            .ok_or_else(|| format!("{} is not a size (write 64KiB, 1MiB, 2GiB, or a number of bytes)", quoted(text)))
     }
 }
 
@@ -201,11 +187,7 @@ impl FromText for LineLimit {
 
     fn from_text(text: &str) -> Result<Self, String> {
         let Size(bytes) = Size::from_text(text)?;
-        if bytes < 1024 {
-            Err(format!("must be at least 1KiB, not {}", quoted(text)))
-        } else {
-            Ok(Self(bytes))
-        }
+        if bytes < 1024 { Err(format!("must be at least 1KiB, not {}", quoted(text))) } else { Ok(Self(bytes)) }
     }
 }
 

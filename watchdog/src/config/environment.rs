@@ -18,11 +18,7 @@ const OWN: [&str; 7] = [
 /// What a child inherits. Other `MCP_WATCHDOG_*` variables stay, so that a sidecar inside a sidecar finds the runtime folder.
 pub(crate) fn inherited(environment: &BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
     let own = |name: &OsString| OWN.iter().any(|own| name == own);
-    environment
-        .iter()
-        .filter(|(name, _)| !own(name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+    environment.iter().filter(|(name, _)| !own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Reads the lines of an `env_file`: `KEY=VALUE`, `export` in front, `#` comments, quotes around a value.
@@ -79,11 +75,7 @@ fn unquote(value: &str) -> Result<String, &'static str> {
             c if c == quote => {
                 let after = chars.as_str().trim_start();
                 let ends = after.is_empty() || after.starts_with('#');
-                return if ends {
-                    Ok(text)
-                } else {
-                    Err("text follows the closing quote")
-                };
+                return if ends { Ok(text) } else { Err("text follows the closing quote") };
             }
             c => text.push(c),
         }

@@ -20,20 +20,12 @@ pub struct ConfigError {
 impl ConfigError {
     /// An error without a place in any source.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            place: String::new(),
-            message: message.into(),
-            excerpt: None,
-        }
+        Self { place: String::new(), message: message.into(), excerpt: None }
     }
 
     /// An error about a named thing: a file as a whole, a variable, an option.
     pub(crate) fn about(thing: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            place: thing.into(),
-            message: message.into(),
-            excerpt: None,
-        }
+        Self { place: thing.into(), message: message.into(), excerpt: None }
     }
 
     /// The same with the line of the file.
@@ -54,11 +46,7 @@ impl ConfigError {
 
     pub(crate) fn located(sources: &Sources, origin: &Origin, target: Target, message: impl Into<String>) -> Self {
         let (place, excerpt) = sources.place(origin, target);
-        Self {
-            place,
-            message: message.into(),
-            excerpt,
-        }
+        Self { place, message: message.into(), excerpt }
     }
 }
 

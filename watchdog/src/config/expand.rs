@@ -20,9 +20,7 @@ pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a OsStr>)
         let Some((inside, after)) = reference[2..].split_once('}') else {
             return Err("`${` without `}` (write `$${` for the two characters)".to_owned());
         };
-        let (name, default) = inside
-            .split_once(":-")
-            .map_or((inside, None), |(name, default)| (name, Some(default)));
+        let (name, default) = inside.split_once(":-").map_or((inside, None), |(name, default)| (name, Some(default)));
         if !is_variable(name) {
             return Err("`${…}` without a variable's name in it: write `${VAR}` or `${VAR:-default}`, or `$${` for the two characters".to_owned());
         }
@@ -31,9 +29,7 @@ pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a OsStr>)
             (Some(value), default) if !value.is_empty() || default.is_none() => out.push(value),
             (_, Some(default)) => out.push(default),
             (_, None) => {
-                return Err(format!(
-                    "the variable `{name}` is not set, and has no default (`${{{name}:-default}}`)"
-                ));
+                return Err(format!("the variable `{name}` is not set, and has no default (`${{{name}:-default}}`)"));
             }
         }
         rest = after;

@@ -27,19 +27,9 @@ pub fn explain(loaded: &Loaded, out: &mut dyn Write) -> io::Result<()> {
             flatten(key, node, effective, &mut lines);
         }
     }
-    effective
-        .top
-        .entries()
-        .iter()
-        .for_each(|(key, node)| flatten(key, node, effective, &mut lines));
+    effective.top.entries().iter().for_each(|(key, node)| flatten(key, node, effective, &mut lines));
     lines.sort_by(|a, b| a.key.cmp(&b.key));
-    let widest = |of: fn(&Line) -> &str| {
-        lines
-            .iter()
-            .map(|line| of(line).chars().count().min(40))
-            .max()
-            .unwrap_or(0)
-    };
+    let widest = |of: fn(&Line) -> &str| lines.iter().map(|line| of(line).chars().count().min(40)).max().unwrap_or(0);
     let (keys, values) = (widest(|line| &line.key), widest(|line| &line.value));
     writeln!(out, "{}", loaded.config.server.name)?;
     for Line { key, value, source } in &lines {
@@ -54,11 +44,7 @@ fn command(loaded: &Loaded, lines: &mut Vec<Line>) {
         return;
     }
     let command = &loaded.config.server.command;
-    let args: Vec<String> = command
-        .args
-        .iter()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect();
+    let args: Vec<String> = command.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     let value = format!("[{}]", hide_arguments(&args).join(", "));
     let source = || "command line".to_owned();
     lines.push(Line {
@@ -66,11 +52,7 @@ fn command(loaded: &Loaded, lines: &mut Vec<Line>) {
         value: printable(&command.program.to_string_lossy()),
         source: source(),
     });
-    lines.push(Line {
-        key: "args".to_owned(),
-        value,
-        source: source(),
-    });
+    lines.push(Line { key: "args".to_owned(), value, source: source() });
 }
 
 fn flatten(path: &str, node: &Node, effective: &Effective, lines: &mut Vec<Line>) {
@@ -92,11 +74,7 @@ fn flatten(path: &str, node: &Node, effective: &Effective, lines: &mut Vec<Line>
 }
 
 fn line(path: &str, value: String, node: &Node, effective: &Effective) -> Line {
-    Line {
-        key: printable(path),
-        value,
-        source: effective.sources.name(&node.origin),
-    }
+    Line { key: printable(path), value, source: effective.sources.name(&node.origin) }
 }
 
 /// A value on one line.
@@ -111,11 +89,7 @@ fn inline(node: &Node) -> String {
         Value::Map(entries) => {
             let inside = entries.iter().map(|(key, child)| {
                 let hidden = is_secret_key(key) || is_telling(key);
-                format!(
-                    "{}: {}",
-                    printable(key),
-                    if hidden { HIDDEN.to_owned() } else { inline(child) }
-                )
+                format!("{}: {}", printable(key), if hidden { HIDDEN.to_owned() } else { inline(child) })
             });
             format!("{{{}}}", inside.collect::<Vec<_>>().join(", "))
         }

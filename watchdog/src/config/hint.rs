@@ -2,9 +2,7 @@
 
 /// ` (did you mean "timeout"?)` with a space in front, or nothing where no candidate is near.
 pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(word, candidates)
-        .map(|found| format!(" (did you mean \"{found}\"?)"))
-        .unwrap_or_default()
+    nearest(word, candidates).map(|found| format!(" (did you mean \"{found}\"?)")).unwrap_or_default()
 }
 
 /// The candidate with the fewest typing errors between it and the word, if those are few for its length.

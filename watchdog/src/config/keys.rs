@@ -42,10 +42,7 @@ pub(crate) struct Key {
 /// The keys of a server's section, aliases included, in the order of the shapes.
 pub(crate) fn server() -> Vec<Key> {
     let mut keys = of::<file::Server>(&[]);
-    let aliases = ALIASES.iter().map(|(alias, _)| Key {
-        path: (*alias).to_owned(),
-        holds: Holds::Scalar,
-    });
+    let aliases = ALIASES.iter().map(|(alias, _)| Key { path: (*alias).to_owned(), holds: Holds::Scalar });
     keys.extend(aliases);
     keys
 }
@@ -65,11 +62,7 @@ fn walk<'de, T: Deserialize<'de>>(route: &mut Vec<usize>, path: &str, without: &
     let holds = match T::deserialize(Trace { route }) {
         Err(Stop::Fields(fields)) => {
             for (index, field) in fields.iter().enumerate().filter(|(_, field)| !without.contains(field)) {
-                let deeper = if path.is_empty() {
-                    (*field).to_owned()
-                } else {
-                    format!("{path}.{field}")
-                };
+                let deeper = if path.is_empty() { (*field).to_owned() } else { format!("{path}.{field}") };
                 route.push(index);
                 walk::<T>(route, &deeper, &[], found);
                 route.pop();
@@ -80,10 +73,7 @@ fn walk<'de, T: Deserialize<'de>>(route: &mut Vec<usize>, path: &str, without: &
         Err(Stop::Map) => Holds::Map,
         Err(Stop::Scalar) | Ok(_) => Holds::Scalar,
     };
-    found.push(Key {
-        path: path.to_owned(),
-        holds,
-    });
+    found.push(Key { path: path.to_owned(), holds });
 }
 
 /// What stands at the end of a route.
@@ -141,10 +131,7 @@ impl<'de> Deserializer<'de> for Trace<'_> {
     ) -> Result<V::Value, Stop> {
         match self.route {
             [] => Err(Stop::Fields(fields)),
-            [field, rest @ ..] => visitor.visit_map(One {
-                field: fields.get(*field).copied(),
-                route: rest,
-            }),
+            [field, rest @ ..] => visitor.visit_map(One { field: fields.get(*field).copied(), route: rest }),
         }
     }
 

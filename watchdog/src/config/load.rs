@@ -42,10 +42,7 @@ pub struct Input {
 // The environment holds secrets.
 impl std::fmt::Debug for Input {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Input")
-            .field("config", &self.config)
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Input").field("config", &self.config).field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -76,10 +73,7 @@ pub struct Places {
 
 impl Default for Places {
     fn default() -> Self {
-        Self {
-            working: PathBuf::new(),
-            system: PathBuf::from("/etc/mcp-watchdog/config.yaml"),
-        }
+        Self { working: PathBuf::new(), system: PathBuf::from("/etc/mcp-watchdog/config.yaml") }
     }
 }
 
@@ -103,11 +97,7 @@ impl Loaded {
     /// The name of the preset that the values started from.
     #[must_use]
     pub fn preset(&self) -> &str {
-        self.effective
-            .server
-            .get("preset")
-            .and_then(Node::scalar)
-            .unwrap_or_default()
+        self.effective.server.get("preset").and_then(Node::scalar).unwrap_or_default()
     }
 }
 
@@ -155,11 +145,7 @@ pub fn check(input: &Input, known: KnownProbes<'_>) -> Result<Checked, ConfigErr
     let layers = Layers::gather(input)?;
     let mut errors = layers.errors.clone();
     let names = select::all(&layers, input).map_err(|error| unless_known(&layers, error))?;
-    let mut checked = Checked {
-        file: layers.file_name(),
-        servers: Vec::new(),
-        others: Vec::new(),
-    };
+    let mut checked = Checked { file: layers.file_name(), servers: Vec::new(), others: Vec::new() };
     for name in &names {
         if let (Some(reason), true) = (layers.remote(name), names.len() > 1) {
             checked.others.push((name.clone(), reason));
@@ -178,11 +164,7 @@ pub fn check(input: &Input, known: KnownProbes<'_>) -> Result<Checked, ConfigErr
     if errors.is_empty() && checked.servers.is_empty() {
         errors.push(ConfigError::new("no server here can be run: all of them are remote"));
     }
-    if errors.is_empty() {
-        Ok(checked)
-    } else {
-        Err(ConfigErrors(errors))
-    }
+    if errors.is_empty() { Ok(checked) } else { Err(ConfigErrors(errors)) }
 }
 
 fn server(layers: &Layers, name: &str, input: &Input, known: KnownProbes<'_>) -> Result<Loaded, ConfigErrors> {
@@ -198,11 +180,7 @@ fn server(layers: &Layers, name: &str, input: &Input, known: KnownProbes<'_>) ->
     if !errors.is_empty() || !layers.errors.is_empty() {
         return merge_errors(errors, Err(ConfigErrors(Vec::new())));
     }
-    let effective = Effective {
-        top,
-        server,
-        sources: layers.sources.clone(),
-    };
+    let effective = Effective { top, server, sources: layers.sources.clone() };
     let context = settle::Context {
         name,
         command: &input.command,
@@ -212,21 +190,12 @@ fn server(layers: &Layers, name: &str, input: &Input, known: KnownProbes<'_>) ->
         known,
     };
     let config = settle::config(written_top, written_server, &context, &mut warnings)?;
-    Ok(Loaded {
-        config,
-        warnings,
-        from_command_line: !input.command.is_empty(),
-        effective,
-    })
+    Ok(Loaded { config, warnings, from_command_line: !input.command.is_empty(), effective })
 }
 
 /// A file with a misspelled `servers` must not be called empty as well.
 fn unless_known(layers: &Layers, error: ConfigError) -> ConfigErrors {
-    if layers.errors.is_empty() {
-        error.into()
-    } else {
-        ConfigErrors(layers.errors.clone())
-    }
+    if layers.errors.is_empty() { error.into() } else { ConfigErrors(layers.errors.clone()) }
 }
 
 fn merge_errors(mut errors: Vec<ConfigError>, loaded: Result<Loaded, ConfigErrors>) -> Result<Loaded, ConfigErrors> {

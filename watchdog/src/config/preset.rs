@@ -29,13 +29,7 @@ words!(Preset {
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Relentless,
-        Self::Patient,
-        Self::Bounded,
-        Self::Network,
-        Self::Private,
-    ];
+    pub const ALL: [Self; 5] = [Self::Relentless, Self::Patient, Self::Bounded, Self::Network, Self::Private];
 
     /// Its name in files and options.
     #[must_use]

@@ -14,10 +14,7 @@ const TELLING: [&str; 7] = ["token", "secret", "password", "passwd", "credential
 
 /// Whether the value of a key of this name must not be shown. A slip such as `evn` hides as much as the right name.
 pub(crate) fn is_secret_key(key: &str) -> bool {
-    KEYS.contains(&key)
-        || ["env", "headers"]
-            .iter()
-            .any(|name| strsim::damerau_levenshtein(key, name) <= 1)
+    KEYS.contains(&key) || ["env", "headers"].iter().any(|name| strsim::damerau_levenshtein(key, name) <= 1)
 }
 
 /// Whether an option or a probe's option of this name takes a secret, as far as names tell. `token_file` names a file.
@@ -56,20 +53,14 @@ pub(crate) struct Secret {
 pub(crate) fn find(root: &Node, text: &str) -> Vec<Secret> {
     let mut leaves = Vec::new();
     walk(root, false, &mut leaves);
-    leaves
-        .into_iter()
-        .filter_map(|(path, value)| secret(text, path, value))
-        .collect()
+    leaves.into_iter().filter_map(|(path, value)| secret(text, path, value)).collect()
 }
 
 fn secret(text: &str, path: &[Step], value: &str) -> Option<Secret> {
     let place = place::locate(text, path, Target::Value)?;
     let line = text.lines().nth(place.line.checked_sub(1)?)?;
     let spelled: String = line.chars().skip(place.column.checked_sub(1)?).collect();
-    Some(Secret {
-        place,
-        one_line: ends_here(&spelled, value),
-    })
+    Some(Secret { place, one_line: ends_here(&spelled, value) })
 }
 
 /// Whether a scalar that begins a piece of a line ends in it.
@@ -101,8 +92,8 @@ fn walk<'a>(node: &'a Node, hidden: bool, leaves: &mut Vec<(&'a [Step], &'a str)
                 walk(item, hidden || shown.is_some(), leaves);
             }
         }
-        Value::Map(entries) => entries
-            .iter()
-            .for_each(|(key, child)| walk(child, hidden || is_secret_key(key) || is_telling(key), leaves)),
+        Value::Map(entries) => {
+            entries.iter().for_each(|(key, child)| walk(child, hidden || is_secret_key(key) || is_telling(key), leaves))
+        }
     }
 }

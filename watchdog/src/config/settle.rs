@@ -67,10 +67,7 @@ pub(crate) fn config(
 ) -> Result<Config, ConfigErrors> {
     unused::warn(context.effective, warnings);
     let log = top.log.unwrap_or_default();
-    let log = Log {
-        level: need(log.level, "log.level")?,
-        format: need(log.format, "log.format")?,
-    };
+    let log = Log { level: need(log.level, "log.level")?, format: need(log.format, "log.format")? };
     let listen = need(top.control.unwrap_or_default().listen, "control.listen")?;
     Ok(Config {
         on_permanent_failure: need(top.on_permanent_failure, "on_permanent_failure")?,
@@ -85,10 +82,7 @@ fn server(written: file::Server, context: &Context<'_>, warnings: &mut Vec<Strin
     let mut errors = Vec::new();
     refuse_remote(&written, context)?;
     let command = command::settle(&written, context, &mut errors, warnings);
-    let restart = keep(
-        restart::settle(written.restart.unwrap_or_default(), context),
-        &mut errors,
-    );
+    let restart = keep(restart::settle(written.restart.unwrap_or_default(), context), &mut errors);
     let probe = keep(probe::settle(written.probe.unwrap_or_default(), context), &mut errors);
     let (Some(command), Some(restart), Some(probe), true) = (command, restart, probe, errors.is_empty()) else {
         return Err(ConfigErrors(errors));
@@ -108,12 +102,8 @@ fn server(written: file::Server, context: &Context<'_>, warnings: &mut Vec<Strin
         probe,
         health: health(written.health.unwrap_or_default())?,
         catalog: catalog(written.catalog.unwrap_or_default())?,
-        retry: Retry {
-            tools: need(written.retry.unwrap_or_default().tools, "retry.tools")?,
-        },
-        errors: Errors {
-            tool_calls: need(written.errors.unwrap_or_default().tool_calls, "errors.tool_calls")?,
-        },
+        retry: Retry { tools: need(written.retry.unwrap_or_default().tools, "retry.tools")? },
+        errors: Errors { tool_calls: need(written.errors.unwrap_or_default().tool_calls, "errors.tool_calls")? },
         limits: limits(written.limits.unwrap_or_default())?,
     })
 }
@@ -139,17 +129,12 @@ fn refuse_remote(written: &file::Server, context: &Context<'_>) -> Result<(), Co
 
 fn tool_timeouts(written: Option<BTreeMap<String, Option<Written<Above>>>>) -> BTreeMap<String, Duration> {
     let named = written.unwrap_or_default().into_iter();
-    named
-        .filter_map(|(tool, limit)| limit.map(|Written(Above(limit))| (tool, limit)))
-        .collect()
+    named.filter_map(|(tool, limit)| limit.map(|Written(Above(limit))| (tool, limit))).collect()
 }
 
 fn handshake(written: file::Handshake) -> Result<Handshake, ConfigError> {
     let Above(timeout) = need(written.timeout, "handshake.timeout")?;
-    Ok(Handshake {
-        timeout,
-        replay: need(written.replay, "handshake.replay")?,
-    })
+    Ok(Handshake { timeout, replay: need(written.replay, "handshake.replay")? })
 }
 
 fn shutdown(written: file::Shutdown) -> Result<Shutdown, ConfigError> {

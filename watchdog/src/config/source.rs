@@ -44,18 +44,9 @@ impl std::fmt::Debug for File {
 
 impl File {
     fn guard(&self, target: Target) -> Guard<'_> {
-        let find = || {
-            self.root
-                .as_ref()
-                .map(|root| secret::find(root, &self.text))
-                .unwrap_or_default()
-        };
+        let find = || self.root.as_ref().map(|root| secret::find(root, &self.text)).unwrap_or_default();
         let secrets = self.secrets.get_or_init(find);
-        if matches!(target, Target::Key(_)) {
-            Guard::Key(secrets)
-        } else {
-            Guard::Secrets(secrets)
-        }
+        if matches!(target, Target::Key(_)) { Guard::Key(secrets) } else { Guard::Secrets(secrets) }
     }
 }
 
@@ -127,11 +118,7 @@ impl Sources {
         match self.get(origin.source) {
             Source::File(file) => {
                 let place = place::locate(&file.text, &origin.path, target);
-                let path = if path.is_empty() {
-                    String::new()
-                } else {
-                    format!(": {shown}")
-                };
+                let path = if path.is_empty() { String::new() } else { format!(": {shown}") };
                 match place {
                     Some(at) => (
                         format!("{}:{}:{}{path}", file.name, at.line, at.column),

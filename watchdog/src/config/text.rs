@@ -77,8 +77,7 @@ impl FromText for usize {
     const EXPECTED: &'static str = "a whole number";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        text.parse()
-            .map_err(|_| format!("expected a whole number, not {}", quoted(text)))
+        text.parse().map_err(|_| format!("expected a whole number, not {}", quoted(text)))
     }
 }
 
@@ -152,11 +151,7 @@ pub(crate) fn choose<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result
     }
     let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     let hint = hint::did_you_mean(text, names.iter().copied());
-    Err(format!(
-        "expected {}, not {}{hint}",
-        hint::alternatives(&names),
-        quoted(text)
-    ))
+    Err(format!("expected {}, not {}{hint}", hint::alternatives(&names), quoted(text)))
 }
 
 /// Gives an enum its words: `words!(OnCall { "wait" => OnCall::Wait, … })`.

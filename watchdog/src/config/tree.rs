@@ -51,10 +51,7 @@ impl Origin {
     pub(crate) fn child(&self, step: Step) -> Self {
         let mut path = self.path.clone();
         path.push(step);
-        Self {
-            source: self.source,
-            path,
-        }
+        Self { source: self.source, path }
     }
 }
 
@@ -107,21 +104,12 @@ pub(crate) enum Kind {
 impl Node {
     /// A text from the environment, from an option, or made by a rule.
     pub(crate) fn text(text: impl Into<String>, origin: Origin) -> Self {
-        Self {
-            value: Value::Scalar(Scalar {
-                text: text.into(),
-                kind: Kind::Text,
-            }),
-            origin,
-        }
+        Self { value: Value::Scalar(Scalar { text: text.into(), kind: Kind::Text }), origin }
     }
 
     /// A map without entries.
     pub(crate) fn empty(origin: Origin) -> Self {
-        Self {
-            value: Value::Map(Vec::new()),
-            origin,
-        }
+        Self { value: Value::Map(Vec::new()), origin }
     }
 
     /// Whether it is `null`.
@@ -139,10 +127,7 @@ impl Node {
 
     /// The value of a key, `null` counting as absent.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
-        self.entries()
-            .iter()
-            .find(|(name, node)| name == key && !node.is_null())
-            .map(|(_, node)| node)
+        self.entries().iter().find(|(name, node)| name == key && !node.is_null()).map(|(_, node)| node)
     }
 
     /// The value of a key, for change.
@@ -241,12 +226,7 @@ impl Node {
                     }
                 }
             }
-            (_, value) => {
-                *self = Self {
-                    value,
-                    origin: upper.origin,
-                }
-            }
+            (_, value) => *self = Self { value, origin: upper.origin },
         }
     }
 

@@ -46,10 +46,7 @@ impl FromText for Version {
     fn from_text(text: &str) -> Result<Self, String> {
         match text {
             "1" => Ok(Self),
-            _ => Err(format!(
-                "version {} is not known to this program, only `1` is",
-                quoted(text)
-            )),
+            _ => Err(format!("version {} is not known to this program, only `1` is", quoted(text))),
         }
     }
 }
@@ -103,22 +100,12 @@ impl FromText for ControlListen {
     fn from_text(text: &str) -> Result<Self, String> {
         let wrong = || format!("expected {}, not {}", Self::EXPECTED, quoted(text));
         if let Some(path) = text.strip_prefix("unix://") {
-            return if path.starts_with('/') {
-                Ok(Self::Unix(PathBuf::from(path)))
-            } else {
-                Err(wrong())
-            };
+            return if path.starts_with('/') { Ok(Self::Unix(PathBuf::from(path))) } else { Err(wrong()) };
         }
         if let Some(address) = text.strip_prefix("tcp://") {
-            let port = address
-                .rsplit_once(':')
-                .filter(|(host, _)| !host.is_empty())
-                .map(|(_, port)| port.parse::<u16>());
-            return if matches!(port, Some(Ok(_))) {
-                Ok(Self::Tcp(address.to_owned()))
-            } else {
-                Err(wrong())
-            };
+            let port =
+                address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+            return if matches!(port, Some(Ok(_))) { Ok(Self::Tcp(address.to_owned())) } else { Err(wrong()) };
         }
         match text {
             "auto" => Ok(Self::Auto),

@@ -187,7 +187,10 @@ impl Catalog {
         let old = &self.lists[kind.index()];
         // A client that never read the later pages is told of changes in those that it has read.
         let seen = if next_cursor_of(old).is_some() { &pages[..old.len().min(pages.len())] } else { &pages[..] };
-        let changed = match (items(kind, old), if seen.len() == 1 && pages.len() == 1 { Some(new_items) } else { items(kind, seen) }) {
+        let changed = match (
+            items(kind, old),
+            if seen.len() == 1 && pages.len() == 1 { Some(new_items) } else { items(kind, seen) },
+        ) {
             (Some(old), Some(new)) => old != new,
             _ => false,
         };

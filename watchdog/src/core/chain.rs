@@ -126,41 +126,22 @@ impl Chain {
     #[must_use]
     pub fn new(policy: ChainPolicy, links: Vec<Link>, latches: &Latches) -> Self {
         let order = latches.order(links.len());
-        let settled = order
-            .is_empty()
-            .then(|| Settled::Undecided("the chain has no links".to_owned()));
+        let settled = order.is_empty().then(|| Settled::Undecided("the chain has no links".to_owned()));
         let heard = vec![Heard::Nothing; links.len()];
-        Self {
-            policy,
-            links,
-            order,
-            position: 0,
-            failed_rounds: 0,
-            round: Round::default(),
-            heard,
-            settled,
-        }
+        Self { policy, links, order, position: 0, failed_rounds: 0, round: Round::default(), heard, settled }
     }
 
     /// The link that has to run now; `None` once the chain has ended.
     #[must_use]
     pub fn next_link(&self) -> Option<LinkIndex> {
-        if self.settled.is_some() {
-            None
-        } else {
-            self.order.get(self.position).copied()
-        }
+        if self.settled.is_some() { None } else { self.order.get(self.position).copied() }
     }
 
     /// How many links of this round have not run yet, the one that is due among them. A time limit for the chain is
     /// shared out by this, so that a first link which hangs never takes the time of the one that would have answered.
     #[must_use]
     pub fn links_left(&self) -> usize {
-        if self.settled.is_some() {
-            0
-        } else {
-            self.order.len() - self.position
-        }
+        if self.settled.is_some() { 0 } else { self.order.len() - self.position }
     }
 
     /// Which pass through the links this is, from 0.
@@ -237,10 +218,7 @@ impl Chain {
             self.failed_rounds += 1;
             self.position = 0;
             let confirmed = self.failed_rounds >= self.policy.confirmations;
-            confirmed.then_some(Settled::Dead {
-                reason: round.failures,
-                by_silence,
-            })
+            confirmed.then_some(Settled::Dead { reason: round.failures, by_silence })
         };
     }
 }

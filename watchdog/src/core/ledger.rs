@@ -8,7 +8,6 @@ use bytes::Bytes;
 use crate::wire::head::Method;
 use crate::wire::id::{Id, IdKey};
 
-
 /// How many tasks' tokens are remembered; progress of older tasks is not passed on.
 const MAX_TASKS: usize = 1024;
 
@@ -200,7 +199,8 @@ impl Ledger {
         if self.wake.is_none_or(|wake| wake > now) {
             return (Vec::new(), false);
         }
-        let late: Vec<IdKey> = self.requests.values().filter(|r| passed(r.deadline_at, now)).map(|r| r.id.key.clone()).collect();
+        let late: Vec<IdKey> =
+            self.requests.values().filter(|r| passed(r.deadline_at, now)).map(|r| r.id.key.clone()).collect();
         let mut expired: Vec<_> = late.iter().filter_map(|id| self.remove(id)).collect();
         expired.sort_unstable_by_key(|request| request.seq);
         let overdue = self.requests.values().any(|r| passed(r.suspect_at, now));

@@ -63,11 +63,8 @@ impl Own {
     pub fn id(&mut self, text: bool, taken: impl Fn(&IdKey) -> bool) -> Id {
         loop {
             self.next = (self.next + 1) % RANGE;
-            let id = if text {
-                Id::text(&format!("mcp-watchdog/{}", self.next))
-            } else {
-                Id::from_int(BASE + self.next)
-            };
+            let id =
+                if text { Id::text(&format!("mcp-watchdog/{}", self.next)) } else { Id::from_int(BASE + self.next) };
             if !taken(&id.key) && !self.open.contains_key(&id.key) {
                 return id;
             }

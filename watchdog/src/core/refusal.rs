@@ -70,7 +70,11 @@ impl Code {
     pub const fn retryable(self, read_only: bool) -> bool {
         match self {
             Self::ServerDisconnected => read_only,
-            Self::RestartInProgress | Self::RestartFailed | Self::PermanentlyFailed | Self::Reconnecting | Self::Overloaded => true,
+            Self::RestartInProgress
+            | Self::RestartFailed
+            | Self::PermanentlyFailed
+            | Self::Reconnecting
+            | Self::Overloaded => true,
             Self::RequestTimeout | Self::ServerDisabled | Self::MessageTooLarge | Self::ServerNotFound => false,
         }
     }

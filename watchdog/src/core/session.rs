@@ -164,9 +164,10 @@ impl Session {
         let version = head.meta_protocol_version.clone().and_then(|span| line.get(span));
         let stateless = head.meta_client_capabilities && version.is_some();
         if let Some(version) = version.and_then(|raw| serde_json::from_slice::<String>(raw).ok())
-            && self.version.as_ref() != Some(&version) {
-                self.version = Some(version);
-            }
+            && self.version.as_ref() != Some(&version)
+        {
+            self.version = Some(version);
+        }
         self.era = match (self.era, head.method) {
             (_, Method::Initialize) => Era::Handshake,
             (Era::Unknown | Era::Probing, Method::Discover) => Era::Probing,

@@ -7,8 +7,8 @@
 mod act;
 mod answer;
 mod batch;
-mod closing;
 mod client;
+mod closing;
 mod notices;
 mod opening;
 mod probing;
@@ -26,8 +26,8 @@ use bytes::Bytes;
 use super::asks::Asks;
 use super::catalog::Catalog;
 use super::chain::Latches;
-use super::hold::Hold;
 use super::ending::Ending;
+use super::hold::Hold;
 use super::ids::{CallId, Generation, Token};
 use super::ledger::{Ledger, Request, earliest};
 use super::lifecycle::{Action, Event, Lifecycle, Policy};
@@ -302,7 +302,15 @@ impl Slot {
         let ledger = self.ledger.wake();
         let overdue = self.overdue.iter().filter_map(|request| request.deadline_at).min();
         let first_word = self.first_word.map(|first_word| first_word.until);
-        let others = [overdue, first_word, self.hold.wake(), self.opening_deadline, self.health_at, self.first_answer_at(), self.parked_until];
+        let others = [
+            overdue,
+            first_word,
+            self.hold.wake(),
+            self.opening_deadline,
+            self.health_at,
+            self.first_answer_at(),
+            self.parked_until,
+        ];
         earliest([timers, drain, ledger, earliest(others)])
     }
 
@@ -387,7 +395,6 @@ impl Slot {
         }
     }
 }
-
 
 #[cfg(test)]
 mod tests;

@@ -43,27 +43,15 @@ pub(crate) const fn millis(milliseconds: u64) -> Duration {
 pub(crate) fn server() -> Server {
     Server {
         name: "files".to_owned(),
-        command: Command {
-            program: "server".into(),
-            args: Vec::new(),
-            cwd: None,
-            env: Vec::new(),
-        },
+        command: Command { program: "server".into(), args: Vec::new(), cwd: None, env: Vec::new() },
         enabled: true,
         start: Start::Eager,
         tool_timeout: secs(40),
         tool_timeouts: BTreeMap::new(),
         request_deadline: None,
         restart: restart(),
-        handshake: Handshake {
-            timeout: secs(30),
-            replay: true,
-        },
-        shutdown: Shutdown {
-            drain: secs(5),
-            eof_grace: millis(1500),
-            term_grace: millis(1500),
-        },
+        handshake: Handshake { timeout: secs(30), replay: true },
+        shutdown: Shutdown { drain: secs(5), eof_grace: millis(1500), term_grace: millis(1500) },
         probe: probe(),
         health: Health {
             interval: None,
@@ -72,21 +60,10 @@ pub(crate) fn server() -> Server {
             threshold: 3,
             on_unhealthy: OnUnhealthy::Warn,
         },
-        catalog: Catalog {
-            serve_stale: true,
-            announce: true,
-            keep_on_permanent_failure: true,
-        },
-        retry: Retry {
-            tools: RetryTools::Never,
-        },
-        errors: Errors {
-            tool_calls: ToolErrors::Jsonrpc,
-        },
-        limits: Limits {
-            max_line: 64 << 20,
-            stray_stdout: StrayStdout::Log,
-        },
+        catalog: Catalog { serve_stale: true, announce: true, keep_on_permanent_failure: true },
+        retry: Retry { tools: RetryTools::Never },
+        errors: Errors { tool_calls: ToolErrors::Jsonrpc },
+        limits: Limits { max_line: 64 << 20, stray_stdout: StrayStdout::Log },
     }
 }
 
@@ -106,11 +83,7 @@ fn restart() -> Restart {
 }
 
 fn probe() -> Probe {
-    let link = |kind: &str| Link {
-        kind: kind.to_owned(),
-        timeout: None,
-        options: Value::Null,
-    };
+    let link = |kind: &str| Link { kind: kind.to_owned(), timeout: None, options: Value::Null };
     Probe {
         mode: ChainMode::Any,
         timeout: secs(3),
@@ -169,23 +142,10 @@ pub(crate) fn value(line: &str) -> Value {
 #[track_caller]
 pub(crate) fn refused(line: &str, id: &str, code: i64) -> Value {
     let mut message = value(line);
-    assert!(
-        line.contains(&format!("\"id\":{id},")),
-        "the id {id} as it was spelled: {line}"
-    );
+    assert!(line.contains(&format!("\"id\":{id},")), "the id {id} as it was spelled: {line}");
     assert_eq!(message["error"]["code"], code, "{line}");
     let data = message["error"]["data"].take();
-    let always = [
-        "source",
-        "code",
-        "server",
-        "state",
-        "status",
-        "generation",
-        "sent",
-        "retryable",
-        "reason",
-    ];
+    let always = ["source", "code", "server", "state", "status", "generation", "sent", "retryable", "reason"];
     for member in always {
         assert!(!data[member].is_null(), "data.{member} is always there: {line}");
     }

@@ -40,21 +40,13 @@ const SERVER: [&str; 2] = ["demo", "--server"];
 
 /// The command line that a user would type for what [`Client::start`] starts.
 pub(super) fn command_line() -> String {
-    let words = ["mcp-watchdog"]
-        .iter()
-        .chain(&OPTIONS)
-        .chain(&["mcp-watchdog"])
-        .chain(&SERVER);
+    let words = ["mcp-watchdog"].iter().chain(&OPTIONS).chain(&["mcp-watchdog"]).chain(&SERVER);
     words.copied().collect::<Vec<_>>().join(" ")
 }
 
 /// This program. On Linux the link works even where the file has been replaced or removed.
 fn this_program() -> io::Result<PathBuf> {
-    if cfg!(target_os = "linux") {
-        Ok(PathBuf::from("/proc/self/exe"))
-    } else {
-        std::env::current_exe()
-    }
+    if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
 }
 
 /// A client, with the watchdog that it started.
@@ -75,16 +67,10 @@ impl Client {
         let mut command = Command::new(&program);
         command.args(OPTIONS).arg(&program).args(SERVER);
         // The user's settings are for the user's servers.
-        std::env::vars_os()
-            .map(|(name, _)| name)
-            .filter(|name| is_setting(name))
-            .for_each(|name| {
-                command.env_remove(name);
-            });
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        std::env::vars_os().map(|(name, _)| name).filter(|name| is_setting(name)).for_each(|name| {
+            command.env_remove(name);
+        });
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().map_err(Fault::Start)?;
         let (to, heard) = channel();
         if let (Some(stdout), Some(stderr)) = (process.stdout.take(), process.stderr.take()) {
@@ -92,12 +78,7 @@ impl Client {
             hear(stderr, to, Heard::log).map_err(Fault::Start)?;
         }
         let stdin = process.stdin.take();
-        Ok(Self {
-            process,
-            stdin,
-            heard,
-            book: Book::default(),
-        })
+        Ok(Self { process, stdin, heard, book: Book::default() })
     }
 
     /// The number of the watchdog's process.
@@ -137,9 +118,7 @@ impl Client {
 
     /// Waits for a line that the server wrote to its stderr.
     pub(super) fn server_line(&mut self) -> Result<LogLine, Fault> {
-        self.log("a line of the server in the log", |line| {
-            line.speaker == Speaker::Server
-        })
+        self.log("a line of the server in the log", |line| line.speaker == Speaker::Server)
     }
 
     fn log(&mut self, what: &str, is_it: impl Fn(&LogLine) -> bool) -> Result<LogLine, Fault> {
@@ -160,10 +139,7 @@ impl Client {
             if let Some(found) = look(&mut self.book) {
                 return Ok(found);
             }
-            match self
-                .heard
-                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            {
+            match self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(heard) => self.book.take(heard),
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(Fault::wrong(format!("waited {}s in vain for {what}", LIMIT.as_secs())));
@@ -183,10 +159,7 @@ impl Client {
     /// Waits for the end of the watchdog and hears all that it still says.
     pub(super) fn ended(&mut self) -> Result<ExitStatus, Fault> {
         let deadline = Instant::now() + LIMIT;
-        while let Ok(heard) = self
-            .heard
-            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-        {
+        while let Ok(heard) = self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.book.take(heard);
         }
         loop {

@@ -35,33 +35,17 @@ impl LogLine {
     pub(super) fn read(at: Instant, line: &str) -> Self {
         let line = line.trim_end();
         if let Some(text) = line.strip_prefix(SERVER) {
-            return Self {
-                at,
-                speaker: Speaker::Server,
-                text: text.to_owned(),
-            };
+            return Self { at, speaker: Speaker::Server, text: text.to_owned() };
         }
         let Some((_, rest)) = line.split_once(SERVER) else {
-            return Self {
-                at,
-                speaker: Speaker::Other,
-                text: line.to_owned(),
-            };
+            return Self { at, speaker: Speaker::Other, text: line.to_owned() };
         };
         match rest.rsplit_once(FIELDS) {
             Some((text, fields)) => {
                 let name = fields.split(' ').next().unwrap_or_default();
-                Self {
-                    at,
-                    speaker: Speaker::Event(name.to_owned()),
-                    text: text.to_owned(),
-                }
+                Self { at, speaker: Speaker::Event(name.to_owned()), text: text.to_owned() }
             }
-            None => Self {
-                at,
-                speaker: Speaker::Other,
-                text: rest.to_owned(),
-            },
+            None => Self { at, speaker: Speaker::Other, text: rest.to_owned() },
         }
     }
 
@@ -94,26 +78,14 @@ mod tests {
                 event("watchdog_started"),
                 "started, pid 7",
             ),
-            (
-                "[mcp] demo: hang: reading no more",
-                Speaker::Server,
-                "hang: reading no more",
-            ),
-            (
-                "[mcp] demo: it says event=server_exited",
-                Speaker::Server,
-                "it says event=server_exited",
-            ),
+            ("[mcp] demo: hang: reading no more", Speaker::Server, "hang: reading no more"),
+            ("[mcp] demo: it says event=server_exited", Speaker::Server, "it says event=server_exited"),
             (
                 "2026-11-28T01:31:17.148Z  WARN something else",
                 Speaker::Other,
                 "2026-11-28T01:31:17.148Z  WARN something else",
             ),
-            (
-                "2026-11-28T01:31:17.148Z  WARN [mcp] demo: no fields",
-                Speaker::Other,
-                "no fields",
-            ),
+            ("2026-11-28T01:31:17.148Z  WARN [mcp] demo: no fields", Speaker::Other, "no fields"),
             ("", Speaker::Other, ""),
         ] {
             assert_eq!(read(line), (from, text.to_owned()), "{line}");

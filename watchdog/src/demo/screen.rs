@@ -47,13 +47,7 @@ pub(super) struct Screen<'a> {
 impl<'a> Screen<'a> {
     /// A timeline that begins now.
     pub(super) fn new(out: &'a mut dyn Write, colour: bool) -> Self {
-        Self {
-            out,
-            colour,
-            start: Instant::now(),
-            last: Duration::ZERO,
-            scenes: 0,
-        }
+        Self { out, colour, start: Instant::now(), last: Duration::ZERO, scenes: 0 }
     }
 
     /// Text as it is.
@@ -85,11 +79,7 @@ impl<'a> Screen<'a> {
         // Client and log are two pipes: what was written first may be read a moment later.
         self.last = self.last.max(at.saturating_duration_since(self.start));
         let head = format!("{:>7.2}s  {:<8}", self.last.as_secs_f64(), who.name());
-        let style = if matches!(who, Who::Watchdog | Who::Server) {
-            DIM
-        } else {
-            ""
-        };
+        let style = if matches!(who, Who::Watchdog | Who::Server) { DIM } else { "" };
         self.wrapped(&head, style, text)
     }
 
@@ -105,8 +95,7 @@ impl<'a> Screen<'a> {
         if !log.is_empty() {
             self.plain("\nThe end of the watchdog's log:")?;
         }
-        log.iter()
-            .try_for_each(|line| self.plain(&format!("  {}", harmless(line))))
+        log.iter().try_for_each(|line| self.plain(&format!("  {}", harmless(line))))
     }
 
     /// `head`, then `text` in its column, on as many lines as it takes.
@@ -121,11 +110,7 @@ impl<'a> Screen<'a> {
     }
 
     fn styled(&self, style: &str, text: &str) -> String {
-        if self.colour && !style.is_empty() {
-            format!("{style}{text}{RESET}")
-        } else {
-            text.to_owned()
-        }
+        if self.colour && !style.is_empty() { format!("{style}{text}{RESET}") } else { text.to_owned() }
     }
 }
 

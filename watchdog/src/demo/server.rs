@@ -134,10 +134,8 @@ fn information() -> Value {
 
 fn tools() -> Value {
     let tool = |name: &str, description: &str, arguments: &[&str]| {
-        let properties: serde_json::Map<_, _> = arguments
-            .iter()
-            .map(|&name| (name.into(), json!({ "type": "integer" })))
-            .collect();
+        let properties: serde_json::Map<_, _> =
+            arguments.iter().map(|&name| (name.into(), json!({ "type": "integer" }))).collect();
         let schema = json!({ "type": "object", "properties": properties, "required": arguments });
         json!({ "name": name, "description": description, "inputSchema": schema })
     };

@@ -37,11 +37,7 @@ pub(super) struct Returned {
 
 impl<'a, 'b> Stage<'a, 'b> {
     pub(super) const fn new(screen: &'a mut Screen<'b>, client: Client) -> Self {
-        Self {
-            screen,
-            client,
-            servers: Vec::new(),
-        }
+        Self { screen, client, servers: Vec::new() }
     }
 
     /// Begins a scene. What the log still has to say about the last one is of no interest.
@@ -84,19 +80,10 @@ impl<'a, 'b> Stage<'a, 'b> {
     /// Sends a call that is shown with its answer.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Call, Fault> {
         let at = Instant::now();
-        let id = self
-            .client
-            .request("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
-        let values = arguments
-            .as_object()
-            .into_iter()
-            .flat_map(|arguments| arguments.values());
+        let id = self.client.request("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
+        let values = arguments.as_object().into_iter().flat_map(|arguments| arguments.values());
         let values: Vec<_> = values.map(Value::to_string).collect();
-        Ok(Call {
-            id,
-            at,
-            text: format!("{tool}({})", values.join(", ")),
-        })
+        Ok(Call { id, at, text: format!("{tool}({})", values.join(", ")) })
     }
 
     /// Sends a call that is shown at once, as its answer will take a while.
@@ -118,29 +105,19 @@ impl<'a, 'b> Stage<'a, 'b> {
     /// Waits for an error with this code, shows it, and returns when it was.
     pub(super) fn failed(&mut self, call: &Call, code: i64) -> Result<Instant, Fault> {
         let answer = self.client.answer(call.id)?;
-        let error = answer
-            .error()
-            .filter(|error| error["code"] == code)
-            .ok_or_else(|| odd(&call.text, &answer))?;
+        let error = answer.error().filter(|error| error["code"] == code).ok_or_else(|| odd(&call.text, &answer))?;
         let after = span(answer.at.saturating_duration_since(call.at));
         let message = error["message"].as_str().unwrap_or_default();
-        self.client_line(
-            answer.at,
-            &format!("{} -> error {code} after {after}: {message}", call.text),
-        )?;
+        self.client_line(answer.at, &format!("{} -> error {code} after {after}: {message}", call.text))?;
         Ok(answer.at)
     }
 
     /// Sends a signal to the server's process.
     pub(super) fn signal(&mut self, signal: Signal) -> Result<Instant, Fault> {
-        let pid = *self
-            .servers
-            .last()
-            .ok_or_else(|| Fault::wrong("the server's process is unknown"))?;
+        let pid = *self.servers.last().ok_or_else(|| Fault::wrong("the server's process is unknown"))?;
         let at = Instant::now();
         kill(pid, signal).map_err(|error| Fault::wrong(format!("cannot signal process {pid}: {}", error.desc())))?;
-        self.screen
-            .line(at, Who::Demo, &format!("sends {signal} to the server, process {pid}"))?;
+        self.screen.line(at, Who::Demo, &format!("sends {signal} to the server, process {pid}"))?;
         Ok(at)
     }
 

@@ -12,11 +12,7 @@ impl EventKind {
         match self {
             Self::WatchdogStarted { version, pid } => json!({ "version": version, "pid": pid }),
             Self::WatchdogStopped { reason, code } => json!({ "reason": reason, "code": code }),
-            Self::ClientConnected {
-                client,
-                client_version,
-                protocol_version,
-            } => {
+            Self::ClientConnected { client, client_version, protocol_version } => {
                 json!({ "client": client, "clientVersion": client_version, "protocolVersion": protocol_version })
             }
             Self::ClientDisconnected { reason } | Self::ProbeStarted { reason } | Self::ProbeUndecided { reason } => {
@@ -26,29 +22,13 @@ impl EventKind {
             Self::ConfigRejected { error } => json!({ "error": error }),
             Self::ServerAdded | Self::ServerRemoved | Self::ServerHealthRestored => Value::Object(Map::new()),
             Self::ServerStarting { attempt } => json!({ "attempt": attempt }),
-            Self::ServerConnected {
-                pid,
-                protocol_version,
-                attempts_taken,
-                start_ms,
-            } => json!({
+            Self::ServerConnected { pid, protocol_version, attempts_taken, start_ms } => json!({
                 "pid": pid, "protocolVersion": protocol_version, "attemptsTaken": attempts_taken, "startMs": start_ms,
             }),
-            Self::ServerDisconnected {
-                intentional,
-                reason,
-                exit,
-            } => {
+            Self::ServerDisconnected { intentional, reason, exit } => {
                 json!({ "wasIntentional": intentional, "reason": reason, "exit": exit_json(exit.as_ref()) })
             }
-            Self::ServerReconnecting {
-                attempt,
-                next_retry_ms,
-                reason,
-                last_error,
-                suppressed,
-                is_error: _,
-            } => json!({
+            Self::ServerReconnecting { attempt, next_retry_ms, reason, last_error, suppressed, is_error: _ } => json!({
                 "attempt": attempt, "nextRetryMs": next_retry_ms, "reason": reason, "lastError": last_error,
                 "suppressed": suppressed,
             }),
@@ -66,20 +46,11 @@ impl EventKind {
                 "newHash": new_hash, "attemptsTaken": attempts_taken, "downMs": down_ms, "lost": lost,
                 "preserved": preserved,
             }),
-            Self::ServerFailed {
-                attempts,
-                last_error,
-                exit,
-            } => {
+            Self::ServerFailed { attempts, last_error, exit } => {
                 json!({ "attempts": attempts, "lastError": last_error, "exit": exit_json(exit.as_ref()) })
             }
             Self::ServerEnabled { by } | Self::ServerDisabled { by } => json!({ "by": by }),
-            Self::ServerExited {
-                pid,
-                exit,
-                uptime_ms,
-                stderr_tail,
-            } => {
+            Self::ServerExited { pid, exit, uptime_ms, stderr_tail } => {
                 let (code, signal) = match exit {
                     Ending::Code(code) => (Some(*code), None),
                     Ending::Signal(number) => (None, Some(signal_name(*number))),
@@ -88,51 +59,24 @@ impl EventKind {
             }
             Self::ServerKilled { pid, reason } => json!({ "pid": pid, "reason": reason }),
             Self::CloseFailed { error, survivors } => json!({ "error": error, "survivors": survivors }),
-            Self::McpRestartFailed {
-                attempt,
-                reason,
-                last_error,
-                is_error: _,
-            } => {
+            Self::McpRestartFailed { attempt, reason, last_error, is_error: _ } => {
                 json!({ "attempt": attempt, "reason": reason, "lastError": last_error })
             }
             Self::McpRestartInProgress { held } => json!({ "held": held }),
-            Self::ServerHealthDegraded {
-                consecutive_failures,
-                last_error,
-            } => {
+            Self::ServerHealthDegraded { consecutive_failures, last_error } => {
                 json!({ "consecutiveFailures": consecutive_failures, "lastError": last_error })
             }
-            Self::ToolTimeout {
-                request_id,
-                method,
-                tool,
-                elapsed_ms,
-            } => {
+            Self::ToolTimeout { request_id, method, tool, elapsed_ms } => {
                 json!({ "requestId": request_id, "method": method, "tool": tool, "elapsedMs": elapsed_ms })
             }
             Self::ProbePassed { probe, elapsed_ms } => json!({ "probe": probe, "elapsedMs": elapsed_ms }),
-            Self::ProbeFailed {
-                probe,
-                elapsed_ms,
-                error,
-            } => {
+            Self::ProbeFailed { probe, elapsed_ms, error } => {
                 json!({ "probe": probe, "elapsedMs": elapsed_ms, "error": error })
             }
-            Self::ProbeBusy {
-                probe,
-                elapsed_ms,
-                evidence,
-            } => {
+            Self::ProbeBusy { probe, elapsed_ms, evidence } => {
                 json!({ "probe": probe, "elapsedMs": elapsed_ms, "evidence": evidence })
             }
-            Self::RequestFailed {
-                request_id,
-                method,
-                error,
-                code,
-                sent,
-            } => json!({
+            Self::RequestFailed { request_id, method, error, code, sent } => json!({
                 "requestId": request_id, "method": method, "error": error, "code": code, "sent": sent,
             }),
             Self::CatalogChanged { list, announced } => json!({ "list": list, "announced": announced }),

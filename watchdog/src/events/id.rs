@@ -7,9 +7,7 @@ const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// 48 bits of milliseconds and 80 bits of chance, as 26 characters.
 pub(super) fn ulid(time: SystemTime, chance: u128) -> String {
-    let milliseconds = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis());
+    let milliseconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis());
     let value = (milliseconds << 80) | (chance & ((1 << 80) - 1));
     (0..26).rev().map(|place| digit(value >> (5 * place))).collect()
 }

@@ -8,21 +8,14 @@ use crate::core::ending::Ending;
 /// What happened. The names of the variants are those of events.md in another spelling ([`EventKind::name`]); the
 /// fields are those of its `data`. Times are in milliseconds.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    missing_docs,
-    reason = "the fields are the documented names of events.md; those that need words have them"
-)]
+#[expect(missing_docs, reason = "the fields are the documented names of events.md; those that need words have them")]
 pub enum EventKind {
     /// The program runs.
     WatchdogStarted { version: Text, pid: u32 },
     /// The program ends, with this exit code.
     WatchdogStopped { reason: Text, code: u8 },
     /// A client speaks: its `clientInfo`, and the protocol version it asked for.
-    ClientConnected {
-        client: Option<String>,
-        client_version: Option<String>,
-        protocol_version: Option<String>,
-    },
+    ClientConnected { client: Option<String>, client_version: Option<String>, protocol_version: Option<String> },
     /// The client closed its end.
     ClientDisconnected { reason: Text },
     /// The configuration was read again; the keys that changed.
@@ -37,18 +30,9 @@ pub enum EventKind {
     /// An attempt begins, the first is 1.
     ServerStarting { attempt: u32 },
     /// The first connection.
-    ServerConnected {
-        pid: Option<u32>,
-        protocol_version: Option<String>,
-        attempts_taken: u32,
-        start_ms: u64,
-    },
+    ServerConnected { pid: Option<u32>, protocol_version: Option<String>, attempts_taken: u32, start_ms: u64 },
     /// A connection ended. `intentional`: the watchdog or an operator wanted it.
-    ServerDisconnected {
-        intentional: bool,
-        reason: Text,
-        exit: Option<Ending>,
-    },
+    ServerDisconnected { intentional: bool, reason: Text, exit: Option<Ending> },
     /// The next attempt is `next_retry_ms` away.
     ServerReconnecting {
         attempt: u32,
@@ -75,76 +59,40 @@ pub enum EventKind {
         preserved: Vec<Text>,
     },
     /// The budget of attempts is used up.
-    ServerFailed {
-        attempts: u32,
-        last_error: Option<String>,
-        exit: Option<Ending>,
-    },
+    ServerFailed { attempts: u32, last_error: Option<String>, exit: Option<Ending> },
     /// Who enabled it.
     ServerEnabled { by: Text },
     /// Who disabled it.
     ServerDisabled { by: Text },
     /// The process ended. The tail of its stderr goes along.
-    ServerExited {
-        pid: u32,
-        exit: Ending,
-        uptime_ms: u64,
-        stderr_tail: Vec<String>,
-    },
+    ServerExited { pid: u32, exit: Ending, uptime_ms: u64, stderr_tail: Vec<String> },
     /// The watchdog killed it.
     ServerKilled { pid: Option<u32>, reason: Text },
     /// The end of a server's process tree did not go well.
     CloseFailed { error: String, survivors: Vec<u32> },
     /// The probe failed, and the first attempt after it too; or an attempt failed.
-    McpRestartFailed {
-        attempt: u32,
-        reason: Text,
-        last_error: String,
-        is_error: bool,
-    },
+    McpRestartFailed { attempt: u32, reason: Text, last_error: String, is_error: bool },
     /// Requests wait for a restart.
     McpRestartInProgress { held: u64 },
     /// The health check has failed so many times in a row.
-    ServerHealthDegraded {
-        consecutive_failures: u32,
-        last_error: String,
-    },
+    ServerHealthDegraded { consecutive_failures: u32, last_error: String },
     /// It passes again.
     ServerHealthRestored,
 
     /// A call is overdue: a suspicion.
-    ToolTimeout {
-        request_id: String,
-        method: Text,
-        tool: Option<String>,
-        elapsed_ms: u64,
-    },
+    ToolTimeout { request_id: String, method: Text, tool: Option<String>, elapsed_ms: u64 },
     /// A probe chain starts, and why.
     ProbeStarted { reason: Text },
     /// A link found life.
     ProbePassed { probe: Text, elapsed_ms: u64 },
     /// A link found none.
-    ProbeFailed {
-        probe: Text,
-        elapsed_ms: u64,
-        error: String,
-    },
+    ProbeFailed { probe: Text, elapsed_ms: u64, error: String },
     /// No answer, but evidence of life.
-    ProbeBusy {
-        probe: Text,
-        elapsed_ms: u64,
-        evidence: Text,
-    },
+    ProbeBusy { probe: Text, elapsed_ms: u64, evidence: Text },
     /// No link could tell: nothing is done.
     ProbeUndecided { reason: Text },
     /// The watchdog answered a request with its own error: the code's name and number.
-    RequestFailed {
-        request_id: String,
-        method: Text,
-        error: Text,
-        code: i32,
-        sent: bool,
-    },
+    RequestFailed { request_id: String, method: Text, error: Text, code: i32, sent: bool },
     /// A list differs after a restart.
     CatalogChanged { list: Text, announced: bool },
     /// The new process does not speak what the session was opened with.

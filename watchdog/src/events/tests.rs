@@ -14,19 +14,9 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
     use EventKind as E;
     use Level::{Debug, Error, Info, Warn};
     vec![
+        (E::WatchdogStarted { version: "0.1.0".into(), pid: 12 }, Info, "mcp-watchdog 0.1.0 started, pid 12"),
         (
-            E::WatchdogStarted {
-                version: "0.1.0".into(),
-                pid: 12,
-            },
-            Info,
-            "mcp-watchdog 0.1.0 started, pid 12",
-        ),
-        (
-            E::WatchdogStopped {
-                reason: "the client closed stdin".into(),
-                code: 0,
-            },
+            E::WatchdogStopped { reason: "the client closed stdin".into(), code: 0 },
             Info,
             "stopped with exit code 0: the client closed stdin",
         ),
@@ -39,24 +29,14 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             Info,
             "x 1.2 connected, protocol 2025-11-25",
         ),
+        (E::ClientDisconnected { reason: "end of stdin".into() }, Info, "client disconnected: end of stdin"),
         (
-            E::ClientDisconnected {
-                reason: "end of stdin".into(),
-            },
-            Info,
-            "client disconnected: end of stdin",
-        ),
-        (
-            E::ConfigReloaded {
-                changed: vec!["restart.hold".into()],
-            },
+            E::ConfigReloaded { changed: vec!["restart.hold".into()] },
             Info,
             "configuration reloaded, changed: restart.hold",
         ),
         (
-            E::ConfigRejected {
-                error: "c.yaml:1:1: bad".into(),
-            },
+            E::ConfigRejected { error: "c.yaml:1:1: bad".into() },
             Error,
             "configuration rejected, the old one stays: c.yaml:1:1: bad",
         ),
@@ -74,11 +54,7 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             "connected after 120ms, pid 77",
         ),
         (
-            E::ServerDisconnected {
-                intentional: false,
-                reason: "transport-exit".into(),
-                exit: Some(Ending::Code(7)),
-            },
+            E::ServerDisconnected { intentional: false, reason: "transport-exit".into(), exit: Some(Ending::Code(7)) },
             Error,
             "disconnected unexpectedly: transport-exit (exit code 7)",
         ),
@@ -109,39 +85,20 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             "reconnected after 2 attempts, down for 1m 23s, with other capabilities, lost: 2 requests",
         ),
         (
-            E::ServerFailed {
-                attempts: 5,
-                last_error: Some("exit code 3".into()),
-                exit: Some(Ending::Code(3)),
-            },
+            E::ServerFailed { attempts: 5, last_error: Some("exit code 3".into()), exit: Some(Ending::Code(3)) },
             Error,
             "failed for good after 5 attempts: exit code 3 (exit code 3)",
         ),
         (E::ServerEnabled { by: "control".into() }, Info, "enabled by control"),
         (E::ServerDisabled { by: "config".into() }, Info, "disabled by config"),
         (
-            E::ServerExited {
-                pid: 77,
-                exit: Ending::Signal(9),
-                uptime_ms: 61_000,
-                stderr_tail: vec!["kaput".into()],
-            },
+            E::ServerExited { pid: 77, exit: Ending::Signal(9), uptime_ms: 61_000, stderr_tail: vec!["kaput".into()] },
             Info,
             "process 77 ended after 1m 1s: SIGKILL",
         ),
+        (E::ServerKilled { pid: Some(77), reason: "probe-failure".into() }, Warn, "killed process 77: probe-failure"),
         (
-            E::ServerKilled {
-                pid: Some(77),
-                reason: "probe-failure".into(),
-            },
-            Warn,
-            "killed process 77: probe-failure",
-        ),
-        (
-            E::CloseFailed {
-                error: "two processes stay".into(),
-                survivors: vec![8, 9],
-            },
+            E::CloseFailed { error: "two processes stay".into(), survivors: vec![8, 9] },
             Warn,
             "closing failed: two processes stay; still alive: 8, 9",
         ),
@@ -155,16 +112,9 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             Warn,
             "attempt 1 failed: exit code 3 (restart because of probe-failure)",
         ),
+        (E::McpRestartInProgress { held: 2 }, Debug, "2 requests wait for the restart"),
         (
-            E::McpRestartInProgress { held: 2 },
-            Debug,
-            "2 requests wait for the restart",
-        ),
-        (
-            E::ServerHealthDegraded {
-                consecutive_failures: 3,
-                last_error: "no answer to ping within 3s".into(),
-            },
+            E::ServerHealthDegraded { consecutive_failures: 3, last_error: "no answer to ping within 3s".into() },
             Warn,
             "unhealthy, 3 failed checks in a row: no answer to ping within 3s",
         ),
@@ -179,43 +129,20 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             Warn,
             "tools/call slow has no answer after 40s",
         ),
+        (E::ProbeStarted { reason: "tool-timeout".into() }, Debug, "probing: tool-timeout"),
+        (E::ProbePassed { probe: "ping".into(), elapsed_ms: 2 }, Debug, "alive: ping answered in 2ms"),
         (
-            E::ProbeStarted {
-                reason: "tool-timeout".into(),
-            },
-            Debug,
-            "probing: tool-timeout",
-        ),
-        (
-            E::ProbePassed {
-                probe: "ping".into(),
-                elapsed_ms: 2,
-            },
-            Debug,
-            "alive: ping answered in 2ms",
-        ),
-        (
-            E::ProbeFailed {
-                probe: "ping".into(),
-                elapsed_ms: 3000,
-                error: "no answer".into(),
-            },
+            E::ProbeFailed { probe: "ping".into(), elapsed_ms: 3000, error: "no answer".into() },
             Warn,
             "probe ping failed after 3s: no answer",
         ),
         (
-            E::ProbeBusy {
-                probe: "chain".into(),
-                elapsed_ms: 3000,
-                evidence: "it used the CPU".into(),
-            },
+            E::ProbeBusy { probe: "chain".into(), elapsed_ms: 3000, evidence: "it used the CPU".into() },
             Info,
             "busy, not dead: it used the CPU (chain)",
         ),
         (
-            E::ProbeUndecided {
-                reason: "unsupported".into(),
-            },
+            E::ProbeUndecided { reason: "unsupported".into() },
             Warn,
             "probing could not tell, nothing is done: unsupported",
         ),
@@ -230,61 +157,27 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             Warn,
             "tools/call answered with server_disconnected (-31000, sent to a server)",
         ),
+        (E::CatalogChanged { list: "tools".into(), announced: true }, Info, "tools changed, the client was told"),
         (
-            E::CatalogChanged {
-                list: "tools".into(),
-                announced: true,
-            },
-            Info,
-            "tools changed, the client was told",
-        ),
-        (
-            E::HandshakeIncompatible {
-                expected: "2025-11-25".into(),
-                found: "2024-11-05".into(),
-            },
+            E::HandshakeIncompatible { expected: "2025-11-25".into(), found: "2024-11-05".into() },
             Error,
             "the new process speaks 2024-11-05, the session was opened with 2025-11-25",
         ),
         (
-            E::StaleResult {
-                what: "a late answer".into(),
-            },
+            E::StaleResult { what: "a late answer".into() },
             Debug,
             "dropped something of an older process: a late answer",
         ),
-        (
-            E::ClockJump { jump_ms: 3_600_000 },
-            Info,
-            "the clock jumped by 1h: the machine slept",
-        ),
-        (
-            E::StrayStdout { lines: 1, bytes: 30 },
-            Warn,
-            "1 line on stdout, 30 bytes, not a message",
-        ),
+        (E::ClockJump { jump_ms: 3_600_000 }, Info, "the clock jumped by 1h: the machine slept"),
+        (E::StrayStdout { lines: 1, bytes: 30 }, Warn, "1 line on stdout, 30 bytes, not a message"),
         (E::PluginLoaded { plugin: "p".into() }, Info, "plugin p loaded"),
+        (E::PluginError { plugin: "p".into(), error: "panicked".into() }, Error, "plugin p: panicked"),
         (
-            E::PluginError {
-                plugin: "p".into(),
-                error: "panicked".into(),
-            },
-            Error,
-            "plugin p: panicked",
-        ),
-        (
-            E::InjectRefused {
-                tool: "status".into(),
-                reason: "the server has one".into(),
-            },
+            E::InjectRefused { tool: "status".into(), reason: "the server has one".into() },
             Warn,
             "tool status is not offered to the client: the server has one",
         ),
-        (
-            E::EventsSuppressed { dropped: 2 },
-            Warn,
-            "2 events dropped for a slow reader",
-        ),
+        (E::EventsSuppressed { dropped: 2 }, Warn, "2 events dropped for a slow reader"),
     ]
 }
 
@@ -391,11 +284,7 @@ fn the_json_form() {
     });
     assert_eq!(to_json(&event, &envelope), expected);
     let bare = to_json(&Event::of_watchdog(EventKind::ServerAdded), &envelope);
-    assert!(
-        ["subject", "server", "generation"]
-            .iter()
-            .all(|key| bare.get(key).is_none())
-    );
+    assert!(["subject", "server", "generation"].iter().all(|key| bare.get(key).is_none()));
 }
 
 #[test]
@@ -422,10 +311,7 @@ fn written(level: LogLevel, format: LogFormat, stderr: EventForm) -> Vec<String>
     tracing::subscriber::with_default(telemetry::subscriber(&log), || {
         let mut writer = EventWriter::new(log.clone(), &Events { stderr });
         for (kind, ..) in all() {
-            writer.write(
-                &Event::of_server(kind, "memory".into(), Some(7)),
-                SystemTime::UNIX_EPOCH,
-            );
+            writer.write(&Event::of_server(kind, "memory".into(), Some(7)), SystemTime::UNIX_EPOCH);
         }
     });
     assert!(log.flush(Duration::from_secs(20)));
@@ -457,10 +343,7 @@ fn events_are_written_as_json() {
         assert_eq!(object["seq"], number);
         assert_eq!(object["time"], "1970-01-01T00:00:00.000Z");
         assert!(object["source"].as_str().unwrap().starts_with("urn:mcp-watchdog:"));
-        assert!(
-            ids.insert(object["id"].as_str().unwrap().to_owned()),
-            "an id came twice"
-        );
+        assert!(ids.insert(object["id"].as_str().unwrap().to_owned()), "an id came twice");
     }
 }
 

@@ -12,20 +12,10 @@ impl EventKind {
         match self {
             Self::WatchdogStarted { version, pid } => format!("mcp-watchdog {version} started, pid {pid}"),
             Self::WatchdogStopped { reason, code } => format!("stopped with exit code {code}: {reason}"),
-            Self::ClientConnected {
-                client,
-                client_version,
-                protocol_version,
-            } => {
+            Self::ClientConnected { client, client_version, protocol_version } => {
                 let name = client.as_deref().unwrap_or("a client");
-                let version = client_version
-                    .as_ref()
-                    .map(|version| format!(" {version}"))
-                    .unwrap_or_default();
-                format!(
-                    "{name}{version} connected{}",
-                    after(", protocol ", protocol_version.as_ref())
-                )
+                let version = client_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+                format!("{name}{version} connected{}", after(", protocol ", protocol_version.as_ref()))
             }
             Self::ClientDisconnected { reason } => format!("client disconnected: {reason}"),
             Self::ConfigReloaded { changed } if changed.is_empty() => "configuration reloaded, nothing changed".into(),
@@ -38,69 +28,23 @@ impl EventKind {
             Self::ServerConnected { pid, start_ms, .. } => {
                 format!("connected after {}{}", time(*start_ms), after(", pid ", pid.as_ref()))
             }
-            Self::ServerDisconnected {
-                intentional,
-                reason,
-                exit,
-            } => {
-                let how = if *intentional {
-                    "disconnected"
-                } else {
-                    "disconnected unexpectedly"
-                };
+            Self::ServerDisconnected { intentional, reason, exit } => {
+                let how = if *intentional { "disconnected" } else { "disconnected unexpectedly" };
                 format!("{how}: {reason}{}", bracketed(exit.as_ref()))
             }
-            Self::ServerReconnecting {
-                attempt,
-                next_retry_ms,
-                reason,
-                last_error,
-                suppressed,
-                ..
-            } => {
-                let when = if *next_retry_ms == 0 {
-                    "now".into()
-                } else {
-                    format!("in {}", time(*next_retry_ms))
-                };
-                let more = if *suppressed == 0 {
-                    String::new()
-                } else {
-                    format!(" ({suppressed} such events left out)")
-                };
-                format!(
-                    "reconnecting, attempt {attempt} {when}: {reason}{}{more}",
-                    after("; ", last_error.as_ref())
-                )
+            Self::ServerReconnecting { attempt, next_retry_ms, reason, last_error, suppressed, .. } => {
+                let when = if *next_retry_ms == 0 { "now".into() } else { format!("in {}", time(*next_retry_ms)) };
+                let more =
+                    if *suppressed == 0 { String::new() } else { format!(" ({suppressed} such events left out)") };
+                format!("reconnecting, attempt {attempt} {when}: {reason}{}{more}", after("; ", last_error.as_ref()))
             }
-            Self::ServerReconnected {
-                attempts_taken,
-                down_ms,
-                capabilities_changed,
-                lost,
-                ..
-            } => {
-                let changed = if *capabilities_changed {
-                    ", with other capabilities"
-                } else {
-                    ""
-                };
-                let lost = if lost.is_empty() {
-                    String::new()
-                } else {
-                    format!(", lost: {}", lost.join(", "))
-                };
+            Self::ServerReconnected { attempts_taken, down_ms, capabilities_changed, lost, .. } => {
+                let changed = if *capabilities_changed { ", with other capabilities" } else { "" };
+                let lost = if lost.is_empty() { String::new() } else { format!(", lost: {}", lost.join(", ")) };
                 let attempts = count(u64::from(*attempts_taken), "attempt", "attempts");
-                format!(
-                    "reconnected after {attempts}, down for {}{changed}{lost}",
-                    time(*down_ms)
-                )
+                format!("reconnected after {attempts}, down for {}{changed}{lost}", time(*down_ms))
             }
-            Self::ServerFailed {
-                attempts,
-                last_error,
-                exit,
-            } => {
+            Self::ServerFailed { attempts, last_error, exit } => {
                 let attempts = count(u64::from(*attempts), "attempt", "attempts");
                 format!(
                     "failed for good after {attempts}{}{}",
@@ -110,9 +54,7 @@ impl EventKind {
             }
             Self::ServerEnabled { by } => format!("enabled by {by}"),
             Self::ServerDisabled { by } => format!("disabled by {by}"),
-            Self::ServerExited {
-                pid, exit, uptime_ms, ..
-            } => {
+            Self::ServerExited { pid, exit, uptime_ms, .. } => {
                 format!("process {pid} ended after {}: {exit}", time(*uptime_ms))
             }
             Self::ServerKilled { pid, reason } => format!("killed{}: {reason}", after(" process ", pid.as_ref())),
@@ -121,21 +63,13 @@ impl EventKind {
                 let pids: Vec<_> = survivors.iter().map(u32::to_string).collect();
                 format!("closing failed: {error}; still alive: {}", pids.join(", "))
             }
-            Self::McpRestartFailed {
-                attempt,
-                last_error,
-                reason,
-                ..
-            } => {
+            Self::McpRestartFailed { attempt, last_error, reason, .. } => {
                 format!("attempt {attempt} failed: {last_error} (restart because of {reason})")
             }
             Self::McpRestartInProgress { held } => {
                 format!("{} for the restart", count(*held, "request waits", "requests wait"))
             }
-            Self::ServerHealthDegraded {
-                consecutive_failures,
-                last_error,
-            } => {
+            Self::ServerHealthDegraded { consecutive_failures, last_error } => {
                 format!(
                     "unhealthy, {} in a row: {last_error}",
                     count(u64::from(*consecutive_failures), "failed check", "failed checks")
@@ -149,36 +83,17 @@ impl EventKind {
     /// The same for what is about calls, probes and plugins.
     fn call_text(&self) -> String {
         match self {
-            Self::ToolTimeout {
-                method,
-                tool,
-                elapsed_ms,
-                ..
-            } => {
-                format!(
-                    "{method}{} has no answer after {}",
-                    after(" ", tool.as_ref()),
-                    time(*elapsed_ms)
-                )
+            Self::ToolTimeout { method, tool, elapsed_ms, .. } => {
+                format!("{method}{} has no answer after {}", after(" ", tool.as_ref()), time(*elapsed_ms))
             }
             Self::ProbeStarted { reason } => format!("probing: {reason}"),
             Self::ProbePassed { probe, elapsed_ms } => format!("alive: {probe} answered in {}", time(*elapsed_ms)),
-            Self::ProbeFailed {
-                probe,
-                error,
-                elapsed_ms,
-            } => {
+            Self::ProbeFailed { probe, error, elapsed_ms } => {
                 format!("probe {probe} failed after {}: {error}", time(*elapsed_ms))
             }
             Self::ProbeBusy { probe, evidence, .. } => format!("busy, not dead: {evidence} ({probe})"),
             Self::ProbeUndecided { reason } => format!("probing could not tell, nothing is done: {reason}"),
-            Self::RequestFailed {
-                method,
-                error,
-                code,
-                sent,
-                ..
-            } => {
+            Self::RequestFailed { method, error, code, sent, .. } => {
                 let sent = if *sent { "sent" } else { "not sent" };
                 format!("{method} answered with {error} ({code}, {sent} to a server)")
             }
@@ -190,10 +105,7 @@ impl EventKind {
             Self::StaleResult { what } => format!("dropped something of an older process: {what}"),
             Self::ClockJump { jump_ms } => format!("the clock jumped by {}: the machine slept", time(*jump_ms)),
             Self::StrayStdout { lines, bytes } => {
-                format!(
-                    "{} on stdout, {bytes} bytes, not a message",
-                    count(*lines, "line", "lines")
-                )
+                format!("{} on stdout, {bytes} bytes, not a message", count(*lines, "line", "lines"))
             }
             Self::PluginLoaded { plugin } => format!("plugin {plugin} loaded"),
             Self::PluginError { plugin, error } => format!("plugin {plugin}: {error}"),
@@ -208,11 +120,7 @@ impl EventKind {
 
 /// Milliseconds for people: `120ms`, `5s`, `1m 30s`; fractions of long times are left out.
 fn time(milliseconds: u64) -> impl Display {
-    let precise = if milliseconds < 10_000 {
-        milliseconds
-    } else {
-        milliseconds / 1000 * 1000
-    };
+    let precise = if milliseconds < 10_000 { milliseconds } else { milliseconds / 1000 * 1000 };
     humantime::format_duration(Duration::from_millis(precise))
 }
 
@@ -228,9 +136,5 @@ fn bracketed(value: Option<impl Display>) -> String {
 
 /// `1 attempt`, `2 attempts`.
 fn count(number: u64, one: &str, many: &str) -> String {
-    if number == 1 {
-        format!("1 {one}")
-    } else {
-        format!("{number} {many}")
-    }
+    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }

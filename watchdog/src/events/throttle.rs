@@ -47,13 +47,7 @@ impl Throttle {
     /// Admits the first `burst`, and after that one in `every` and each that is news.
     #[must_use]
     pub const fn new(burst: u32, every: Duration) -> Self {
-        Self {
-            burst,
-            every,
-            admitted: 0,
-            last: None,
-            suppressed: 0,
-        }
+        Self { burst, every, admitted: 0, last: None, suppressed: 0 }
     }
 
     /// Says whether this attempt's event is emitted: `Some` with the number of those left out since the last one.
@@ -72,11 +66,7 @@ impl Throttle {
             return None;
         }
         self.admitted = self.admitted.saturating_add(1);
-        self.last = Some(Last {
-            at: now,
-            error: attempt.error.to_owned(),
-            at_longest: attempt.at_longest,
-        });
+        self.last = Some(Last { at: now, error: attempt.error.to_owned(), at_longest: attempt.at_longest });
         Some(std::mem::take(&mut self.suppressed))
     }
 

@@ -29,13 +29,7 @@ impl EventWriter {
     pub fn new(log: LogHandle, events: &Events) -> Self {
         let host = nix::unistd::gethostname().unwrap_or_default();
         let source = format!("urn:mcp-watchdog:{}/{}", host.to_string_lossy(), std::process::id());
-        Self {
-            log,
-            form: events.stderr,
-            source,
-            sequence: 0,
-            random: fastrand::Rng::new(),
-        }
+        Self { log, form: events.stderr, source, sequence: 0, random: fastrand::Rng::new() }
     }
 
     /// Writes one event that happened at `time`, where the configuration and the log's level want it. Every event has a

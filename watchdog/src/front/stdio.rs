@@ -39,15 +39,24 @@ impl StdioFront {
     /// A client on these streams.
     #[must_use]
     pub fn new(source: Source, sink: Sink, max_line: usize) -> Self {
-        Self { source: Some(source), sink: Some(sink), lines: Lines::new(max_line), outbox: Outbox::default(), hung_up: false, gone: false }
+        Self {
+            source: Some(source),
+            sink: Some(sink),
+            lines: Lines::new(max_line),
+            outbox: Outbox::default(),
+            hung_up: false,
+            gone: false,
+        }
     }
 
     /// What the client does next. With `wanted` unset nothing is read, but its end is noticed.
     pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<Input> {
         if let Some(sink) = &mut self.sink
-            && self.outbox.backlog() == 0 && sink.poll_hangup(cx).is_ready() {
-                self.lose();
-            }
+            && self.outbox.backlog() == 0
+            && sink.poll_hangup(cx).is_ready()
+        {
+            self.lose();
+        }
         if std::mem::take(&mut self.gone) {
             return Poll::Ready(Input::Gone);
         }

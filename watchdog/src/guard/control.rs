@@ -43,12 +43,7 @@ const CLOSE_ON_EXEC: MsgFlags = MsgFlags::empty();
 impl Control {
     /// Takes over the socket.
     pub(super) fn new(socket: OwnedFd) -> Self {
-        Self {
-            socket,
-            frames: Frames::default(),
-            descriptors: Vec::new(),
-            gone: false,
-        }
+        Self { socket, frames: Frames::default(), descriptors: Vec::new(), gone: false }
     }
 
     /// Whether the engine has gone. Nothing more is to be read then.
@@ -93,10 +88,7 @@ impl Control {
     }
 
     fn next(&mut self) -> Option<Order> {
-        let order = self
-            .frames
-            .next()
-            .and_then(|body| body.map(|body| Order::from_body(&body)).transpose());
+        let order = self.frames.next().and_then(|body| body.map(|body| Order::from_body(&body)).transpose());
         order.unwrap_or_else(|_| {
             self.gone = true;
             None

@@ -34,16 +34,8 @@ pub(super) fn next() -> Option<Ended> {
     if result != 0 || pid == 0 {
         return None;
     }
-    let ending = if info.si_code == libc::CLD_EXITED {
-        Ending::Code(status)
-    } else {
-        Ending::Signal(status)
-    };
-    Some(Ended {
-        pid: Pid::from_raw(pid),
-        ending,
-        reaped: false,
-    })
+    let ending = if info.si_code == libc::CLD_EXITED { Ending::Code(status) } else { Ending::Signal(status) };
+    Some(Ended { pid: Pid::from_raw(pid), ending, reaped: false })
 }
 
 /// The next child that has ended. What `WNOWAIT` does elsewhere is not known well enough, so it is reaped.
@@ -53,25 +45,14 @@ pub(super) fn next() -> Option<Ended> {
     // SAFETY: the status is written to a live integer.
     let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
     let exited = libc::WIFEXITED(status);
-    let ending = if exited {
-        Ending::Code(libc::WEXITSTATUS(status))
-    } else {
-        Ending::Signal(libc::WTERMSIG(status))
-    };
-    (pid > 0).then_some(Ended {
-        pid: Pid::from_raw(pid),
-        ending,
-        reaped: true,
-    })
+    let ending = if exited { Ending::Code(libc::WEXITSTATUS(status)) } else { Ending::Signal(libc::WTERMSIG(status)) };
+    (pid > 0).then_some(Ended { pid: Pid::from_raw(pid), ending, reaped: true })
 }
 
 /// Reaps one child if it has ended.
 pub(super) fn reap(pid: Pid) -> bool {
     // A real-time signal as the reason of the end is an error of `nix`'s own making; the child is reaped all the same.
-    !matches!(
-        waitpid(pid, Some(WaitPidFlag::WNOHANG)),
-        Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD)
-    )
+    !matches!(waitpid(pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD))
 }
 
 /// Reaps whatever has ended. Gives whether no child is left at all: the proof that the tree is empty.

@@ -41,15 +41,9 @@ impl Ladder {
     /// Begins the ladder, or takes the earlier deadline at every rung of one that has begun.
     pub(super) fn stop(&mut self, now: Instant, eof_grace: Duration, term_grace: Duration) {
         let term = now + eof_grace.min(FAR);
-        let asked = Deadlines {
-            term,
-            kill: term + term_grace.min(FAR),
-        };
+        let asked = Deadlines { term, kill: term + term_grace.min(FAR) };
         self.deadlines = Some(match self.deadlines {
-            Some(old) => Deadlines {
-                term: old.term.min(asked.term),
-                kill: old.kill.min(asked.kill),
-            },
+            Some(old) => Deadlines { term: old.term.min(asked.term), kill: old.kill.min(asked.kill) },
             None => asked,
         });
     }
@@ -88,10 +82,6 @@ impl Ladder {
     /// When to ask again.
     pub(super) fn next(&self) -> Option<Instant> {
         let deadlines = self.deadlines?;
-        Some(if self.termed {
-            deadlines.kill
-        } else {
-            deadlines.term.min(deadlines.kill)
-        })
+        Some(if self.termed { deadlines.kill } else { deadlines.term.min(deadlines.kill) })
     }
 }

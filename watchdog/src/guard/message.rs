@@ -34,10 +34,7 @@ impl Launch {
     pub(crate) fn new(command: &config::Command) -> Option<Self> {
         let string = |bytes: &[u8]| CString::new(bytes).ok();
         let program = std::iter::once(&command.program);
-        let argv = program
-            .chain(&command.args)
-            .map(|word| string(word.as_bytes()))
-            .collect::<Option<_>>()?;
+        let argv = program.chain(&command.args).map(|word| string(word.as_bytes())).collect::<Option<_>>()?;
         let pair = |(key, value): &(_, _)| pair(key, value);
         let env = command.env.iter().map(pair).collect::<Option<_>>()?;
         let cwd = match &command.cwd {
@@ -169,16 +166,9 @@ impl Order {
         let order = match reader.byte()? {
             1 => {
                 let (argv, env) = (reader.strings()?, reader.strings()?);
-                Self::Launch(Launch {
-                    argv,
-                    env,
-                    cwd: reader.strings()?.into_iter().next(),
-                })
+                Self::Launch(Launch { argv, env, cwd: reader.strings()?.into_iter().next() })
             }
-            2 => Self::Stop {
-                eof_grace: reader.duration()?,
-                term_grace: reader.duration()?,
-            },
+            2 => Self::Stop { eof_grace: reader.duration()?, term_grace: reader.duration()? },
             3 => Self::Kill,
             _ => return Err(Malformed),
         };
@@ -224,16 +214,11 @@ impl ChildEvent {
             1 => Self::Started { pid: reader.number()? },
             2 => {
                 let errno = reader.number()?.cast_signed();
-                Self::CannotStart {
-                    errno,
-                    step: Step::from_number(reader.byte()?).ok_or(Malformed)?,
-                }
+                Self::CannotStart { errno, step: Step::from_number(reader.byte()?).ok_or(Malformed)? }
             }
             3 => Self::Exited(Ending::Code(reader.number()?.cast_signed())),
             4 => Self::Exited(Ending::Signal(reader.number()?.cast_signed())),
-            5 => Self::Empty {
-                survivors: reader.list(Reader::number)?,
-            },
+            5 => Self::Empty { survivors: reader.list(Reader::number)? },
             _ => return Err(Malformed),
         };
         reader.end(event)

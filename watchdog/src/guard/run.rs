@@ -119,18 +119,13 @@ impl Guard {
 
     /// Reports whether the program runs, once that is known. A leader that has ended has closed the pipe.
     fn notice_start(&mut self, ended: bool) {
-        let Some(status) = self
-            .starting
-            .take_if(|status| ended || is_readable(status.pipe().as_fd()))
-        else {
+        let Some(status) = self.starting.take_if(|status| ended || is_readable(status.pipe().as_fd())) else {
             return;
         };
         let event = match status.outcome() {
             Ok(()) => {
                 self.started = true;
-                ChildEvent::Started {
-                    pid: self.tree.leader().as_raw().unsigned_abs(),
-                }
+                ChildEvent::Started { pid: self.tree.leader().as_raw().unsigned_abs() }
             }
             Err(failure) => cannot_start(failure),
         };
@@ -142,10 +137,7 @@ impl Guard {
         match self.ladder.due(Instant::now()) {
             Some(Rung::Term) => self.tree.terminate(),
             Some(Rung::Kill) => {
-                let sweep = self.sweep.get_or_insert_with(|| Sweep {
-                    until: Instant::now() + SWEEP,
-                    rounds: 0,
-                });
+                let sweep = self.sweep.get_or_insert_with(|| Sweep { until: Instant::now() + SWEEP, rounds: 0 });
                 sweep.rounds = sweep.rounds.saturating_add(1);
                 self.tree.kill();
             }
@@ -155,10 +147,7 @@ impl Guard {
 
     /// Waits for an order, an end, or the next deadline.
     fn wait(&self) {
-        let deadline = self
-            .ladder
-            .next()
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let deadline = self.ladder.next().map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = match &self.sweep {
             Some(sweep) => Some(PAUSES[usize::from(sweep.rounds > SHORT_PAUSES)]),
             None if self.tree.leader_ended() => Some(deadline.map_or(LOOK_AGAIN, |deadline| deadline.min(LOOK_AGAIN))),
@@ -195,8 +184,5 @@ fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
 /// fit is asked for in pieces.
 fn rounded_up(duration: Duration) -> PollTimeout {
     let milliseconds = duration.as_nanos().div_ceil(1_000_000);
-    i32::try_from(milliseconds)
-        .ok()
-        .and_then(|fits| PollTimeout::try_from(fits).ok())
-        .unwrap_or(PollTimeout::MAX)
+    i32::try_from(milliseconds).ok().and_then(|fits| PollTimeout::try_from(fits).ok()).unwrap_or(PollTimeout::MAX)
 }

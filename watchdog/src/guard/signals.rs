@@ -57,11 +57,7 @@ pub(super) fn unblock_all() -> nix::Result<()> {
 /// and the engine knows how much time the tree has; so what would end or stop the guard is ignored.
 pub(super) fn settle() {
     for signal in 1..=highest() {
-        let action = if LEFT_ALONE.contains(&signal) {
-            libc::SIG_DFL
-        } else {
-            libc::SIG_IGN
-        };
+        let action = if LEFT_ALONE.contains(&signal) { libc::SIG_DFL } else { libc::SIG_IGN };
         set(signal, action);
     }
 }
@@ -83,13 +79,7 @@ fn reset_in_kernel(signal: i32) {
     let zeroes = [0_u64; 8];
     // SAFETY: the kernel reads one of its structs from an array that is long enough, and writes nothing.
     unsafe {
-        libc::syscall(
-            libc::SYS_rt_sigaction,
-            signal,
-            zeroes.as_ptr(),
-            null_mut::<libc::c_void>(),
-            size_of::<u64>(),
-        );
+        libc::syscall(libc::SYS_rt_sigaction, signal, zeroes.as_ptr(), null_mut::<libc::c_void>(), size_of::<u64>());
     }
 }
 

@@ -35,10 +35,7 @@ pub(super) struct Failure {
 
 impl Failure {
     fn of_fork(error: io::Error) -> Self {
-        Self {
-            step: Step::Fork,
-            errno: error.raw_os_error().unwrap_or(libc::EINVAL),
-        }
+        Self { step: Step::Fork, errno: error.raw_os_error().unwrap_or(libc::EINVAL) }
     }
 }
 
@@ -77,20 +74,14 @@ pub(super) fn spawn(launch: &Launch, stdio: Stdio) -> Result<Spawned, Failure> {
         guard: nix::unistd::getpid().as_raw(),
         highest_signal: signals::highest(),
         highest_descriptor: highest_descriptor(),
-        no_core: libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: getrlimit(Resource::RLIMIT_CORE).map_or(0, |(_, hard)| hard),
-        },
+        no_core: libc::rlimit { rlim_cur: 0, rlim_max: getrlimit(Resource::RLIMIT_CORE).map_or(0, |(_, hard)| hard) },
     };
     signals::block_all().map_err(|errno| Failure::of_fork(errno.into()))?;
     // SAFETY: the guard has one thread, and the child does nothing but `become_program`, which is async-signal-safe.
     let forked = match unsafe { fork() } {
         // SAFETY: this is the child of a fork, and the strings that the plan points to are alive in it.
         Ok(ForkResult::Child) => unsafe { child::become_program(&plan) },
-        Ok(ForkResult::Parent { child }) => Ok(Spawned {
-            pid: child,
-            status: ExecStatus(status),
-        }),
+        Ok(ForkResult::Parent { child }) => Ok(Spawned { pid: child, status: ExecStatus(status) }),
         Err(errno) => Err(Failure::of_fork(errno.into())),
     };
     _ = signals::unblock_all();

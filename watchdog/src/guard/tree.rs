@@ -36,12 +36,7 @@ enum Leader {
 impl Tree {
     /// The tree of a child that was just made.
     pub(super) const fn new(leader: Pid) -> Self {
-        Self {
-            leader,
-            state: Leader::Alive,
-            group_terminated: false,
-            terminated: BTreeSet::new(),
-        }
+        Self { leader, state: Leader::Alive, group_terminated: false, terminated: BTreeSet::new() }
     }
 
     /// The leader's number.
@@ -90,8 +85,7 @@ impl Tree {
     /// Whether nobody was left to be listed.
     fn reap_by_name(&self) -> bool {
         // Those that are not the guard's children are not reaped by this, and count.
-        self.others()
-            .is_ok_and(|others| others.into_iter().filter(|member| !exits::reap(member.pid)).count() == 0)
+        self.others().is_ok_and(|others| others.into_iter().filter(|member| !exits::reap(member.pid)).count() == 0)
     }
 
     fn others(&self) -> io::Result<Vec<Member>> {
@@ -104,18 +98,14 @@ impl Tree {
         let signals = [Signal::SIGTERM, Signal::SIGCONT];
         // They are looked at before the signal that may end them.
         let others = self.others().unwrap_or_default().into_iter();
-        let mut others: Vec<_> = others
-            .filter_map(|member| Some((member, members::look(member.pid)?)))
-            .collect();
+        let mut others: Vec<_> = others.filter_map(|member| Some((member, members::look(member.pid)?))).collect();
         others.retain(|(member, look)| self.terminated.insert((member.pid, look.start)));
         if !self.group_terminated && self.state != Leader::Reaped {
             self.group_terminated = true;
             others.retain(|(_, look)| look.group != self.leader);
             self.signal_group(&signals);
         }
-        others
-            .into_iter()
-            .for_each(|(member, _)| members::signal(member, &signals));
+        others.into_iter().for_each(|(member, _)| members::signal(member, &signals));
     }
 
     /// One round of SIGKILL to everything that can be found.
@@ -142,10 +132,6 @@ impl Tree {
     pub(super) fn survivors(&self) -> Vec<Pid> {
         let leader = (self.state == Leader::Alive).then_some(self.leader);
         let others = self.others().unwrap_or_default().into_iter().map(|member| member.pid);
-        leader
-            .into_iter()
-            .chain(others)
-            .filter(|&pid| members::look(pid).is_some())
-            .collect()
+        leader.into_iter().chain(others).filter(|&pid| members::look(pid).is_some()).collect()
     }
 }

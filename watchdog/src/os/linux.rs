@@ -114,9 +114,7 @@ fn append_children(parent: Pid, seen: &mut BTreeSet<Pid>, found: &mut Vec<Member
             Err(error) if is_gone(&error) => continue,
             Err(error) => return Err(error),
         };
-        let pids = text
-            .split_ascii_whitespace()
-            .filter_map(|pid| pid.parse().ok().map(Pid::from_raw));
+        let pids = text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw));
         found.extend(pids.filter(|&pid| seen.insert(pid)).map(|pid| Member { pid, parent }));
     }
     Ok(())

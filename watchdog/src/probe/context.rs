@@ -50,13 +50,7 @@ impl<'a> ChannelContext<'a> {
         link: LinkIndex,
         deadline: Instant,
     ) -> Self {
-        Self {
-            snapshot,
-            calls,
-            link,
-            deadline,
-            heard: Mutex::default(),
-        }
+        Self { snapshot, calls, link, deadline, heard: Mutex::default() }
     }
 
     /// What the requests that were made so far have met.
@@ -96,9 +90,7 @@ impl Context for ChannelContext<'_> {
         if limit.is_zero() {
             return Err(CallError::Cancelled);
         }
-        let outcome = timeout(limit, self.exchange(method, params))
-            .await
-            .unwrap_or(Err(CallError::Timeout));
+        let outcome = timeout(limit, self.exchange(method, params)).await.unwrap_or(Err(CallError::Timeout));
         self.note(&outcome);
         outcome
     }
@@ -107,12 +99,7 @@ impl Context for ChannelContext<'_> {
 impl ChannelContext<'_> {
     async fn exchange(&self, method: &str, params: Value) -> Result<Reply, CallError> {
         let (reply, outcome) = oneshot::channel();
-        let request = CallRequest {
-            link: self.link,
-            method: method.to_owned(),
-            params,
-            reply,
-        };
+        let request = CallRequest { link: self.link, method: method.to_owned(), params, reply };
         self.calls.send(request).await.map_err(|_| CallError::Gone)?;
         outcome.await.unwrap_or(Err(CallError::Gone))
     }

@@ -23,9 +23,7 @@ impl Registry {
     /// The built-in probes.
     #[must_use]
     pub fn with_builtins() -> Self {
-        Self {
-            entries: probes::builtin().to_vec(),
-        }
+        Self { entries: probes::builtin().to_vec() }
     }
 
     /// Adds a probe; a later one replaces an earlier one of the same name.
@@ -69,21 +67,13 @@ impl Registry {
             let made = self.make(link).map_err(|error| format!("chain[{place}]: {error}"))?;
             let skippable = self.find(&link.kind)?.skippable;
             let timeout = link.timeout.unwrap_or(probe.timeout);
-            Ok(LoadedLink {
-                name: link.kind.clone(),
-                timeout,
-                skippable,
-                probe: made,
-            })
+            Ok(LoadedLink { name: link.kind.clone(), timeout, skippable, probe: made })
         };
         probe.chain.iter().enumerate().map(load).collect()
     }
 
     fn find(&self, kind: &str) -> Result<&Entry, String> {
-        self.entries
-            .iter()
-            .find(|entry| entry.name == kind)
-            .ok_or_else(|| self.unknown(kind))
+        self.entries.iter().find(|entry| entry.name == kind).ok_or_else(|| self.unknown(kind))
     }
 
     fn unknown(&self, kind: &str) -> String {

@@ -31,10 +31,7 @@ pub struct LoadedLink {
 
 impl std::fmt::Debug for LoadedLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LoadedLink")
-            .field("name", &self.name)
-            .field("timeout", &self.timeout)
-            .finish_non_exhaustive()
+        f.debug_struct("LoadedLink").field("name", &self.name).field("timeout", &self.timeout).finish_non_exhaustive()
     }
 }
 
@@ -68,13 +65,7 @@ pub struct Report {
 /// A chain over these links that is about to run.
 #[must_use]
 pub fn chain(links: &[LoadedLink], policy: ChainPolicy, latches: &Latches) -> Chain {
-    let links = links
-        .iter()
-        .map(|link| Link {
-            name: link.name.clone(),
-            skippable: link.skippable,
-        })
-        .collect();
+    let links = links.iter().map(|link| Link { name: link.name.clone(), skippable: link.skippable }).collect();
     Chain::new(policy, links, latches)
 }
 
@@ -106,26 +97,12 @@ pub async fn run(
                 let verdict = check(&mut *link.probe, &cx, start + limit + GRACE).await;
                 (link.name.clone(), verdict, cx.heard())
             }
-            None => (
-                String::new(),
-                Verdict::Inconclusive("no such link".to_owned()),
-                Heard::Nothing,
-            ),
+            None => (String::new(), Verdict::Inconclusive("no such link".to_owned()), Heard::Nothing),
         };
         chain.record(index, verdict.clone(), heard);
-        reports.push(LinkReport {
-            link: index,
-            name,
-            verdict,
-            heard,
-            elapsed: start.elapsed(),
-        });
+        reports.push(LinkReport { link: index, name, verdict, heard, elapsed: start.elapsed() });
     }
-    Report {
-        chain,
-        links: reports,
-        elapsed: begin.elapsed(),
-    }
+    Report { chain, links: reports, elapsed: begin.elapsed() }
 }
 
 /// An equal part of the time that is left.

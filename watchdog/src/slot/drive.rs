@@ -124,7 +124,8 @@ impl Driver {
 
     /// The client is held back while the server does not take what it said.
     fn look_at_client(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        let wanted = self.runtime.as_ref().is_none_or(|(_, runtime)| runtime.backlog() < FULL) && self.front.backlog() < FULL;
+        let wanted =
+            self.runtime.as_ref().is_none_or(|(_, runtime)| runtime.backlog() < FULL) && self.front.backlog() < FULL;
         let Poll::Ready(input) = self.front.poll_input(cx, wanted) else { return false };
         match input {
             Input::Read => {

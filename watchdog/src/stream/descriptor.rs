@@ -86,11 +86,7 @@ pub(super) fn open_again(fd: BorrowedFd<'_>, end: End) -> io::Result<OwnedFd> {
         return Err(Errno::EBADF.into());
     }
     let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    Ok(open(
-        path.as_str(),
-        wanted | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC,
-        Mode::empty(),
-    )?)
+    Ok(open(path.as_str(), wanted | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC, Mode::empty())?)
 }
 
 /// Whether a read that fills less than its room has emptied the source: not where the kernel keeps packets apart. (A
@@ -192,11 +188,7 @@ pub(crate) fn wait_writable(fd: BorrowedFd<'_>) {
 
 /// `poll` on one descriptor; the timeout is in milliseconds, -1 is for ever. An error counts as no event.
 fn wait(fd: BorrowedFd<'_>, events: libc::c_short, timeout: libc::c_int) -> libc::c_short {
-    let mut entry = libc::pollfd {
-        fd: fd.as_raw_fd(),
-        events,
-        revents: 0,
-    };
+    let mut entry = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
     // SAFETY: the pointer is to one initialised entry that lives over the call, and the count is one.
     let ready = unsafe { libc::poll(&raw mut entry, 1, timeout) };
     if ready > 0 { entry.revents } else { 0 }
@@ -257,19 +249,13 @@ impl Handle {
 
     #[cfg(target_os = "linux")]
     pub(super) const fn opened_again(used: OwnedFd, original: OwnedFd) -> Self {
-        Self {
-            used,
-            original: Some(original),
-        }
+        Self { used, original: Some(original) }
     }
 
     /// The same pair under new numbers.
     pub(super) fn try_clone(&self) -> io::Result<Self> {
         let original = self.original.as_ref().map(OwnedFd::try_clone).transpose()?;
-        Ok(Self {
-            used: self.used.try_clone()?,
-            original,
-        })
+        Ok(Self { used: self.used.try_clone()?, original })
     }
 
     /// The descriptor as it was given to us.

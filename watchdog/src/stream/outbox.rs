@@ -59,10 +59,7 @@ impl Outbox {
 
     fn poll_once(&self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
         let mut slices = [IoSlice::new(&[]); SLICES];
-        let begun = self
-            .begun
-            .iter()
-            .map(|(piece, written)| (piece, (*written).min(piece.line.len())));
+        let begun = self.begun.iter().map(|(piece, written)| (piece, (*written).min(piece.line.len())));
         let waiting = self.urgent.iter().chain(&self.ordinary).map(|piece| (piece, 0));
         let mut used = 0;
         for ((piece, written), pair) in begun.chain(waiting).zip(slices.chunks_exact_mut(2)) {
@@ -100,9 +97,6 @@ impl Outbox {
         self.backlog = 0;
         self.begun = None;
         let pieces = self.urgent.drain(..).chain(self.ordinary.drain(..));
-        pieces
-            .filter(|piece| piece.tag != 0)
-            .map(|piece| (piece.tag, piece.line))
-            .collect()
+        pieces.filter(|piece| piece.tag != 0).map(|piece| (piece.tag, piece.line)).collect()
     }
 }

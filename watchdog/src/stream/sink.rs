@@ -55,9 +55,7 @@ impl Sink {
     pub fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
         descriptor::set_nonblocking(fd.as_fd())?;
         match Polled::new(Handle::new(fd), End::Write) {
-            Ok(fd) => Ok(Self {
-                inner: Inner::Polled { fd, call: Call::Write },
-            }),
+            Ok(fd) => Ok(Self { inner: Inner::Polled { fd, call: Call::Write } }),
             Err((_, error)) => Err(error),
         }
     }
@@ -70,9 +68,7 @@ impl Sink {
         let kind = descriptor::kind(fd.as_fd())?;
         match inherited_polled(fd, kind) {
             Ok(sink) => Ok(sink),
-            Err(fd) => Ok(Self {
-                inner: Inner::Thread(Writer::start(fd, kind)?),
-            }),
+            Err(fd) => Ok(Self { inner: Inner::Thread(Writer::start(fd, kind)?) }),
         }
     }
 
@@ -90,10 +86,7 @@ impl Sink {
                 fd.poll_transfer(cx, |fd| {
                     let bytes = call.run(fd, slices)?;
                     // A write of more slices than the kernel takes is cut by their number, which says nothing.
-                    Ok(Moved {
-                        bytes,
-                        exhausted: bytes < total && slices.len() <= descriptor::SLICES,
-                    })
+                    Ok(Moved { bytes, exhausted: bytes < total && slices.len() <= descriptor::SLICES })
                 })
             }
             Inner::Thread(writer) => writer.poll_write(cx, slices),
@@ -141,9 +134,7 @@ fn inherited_polled(fd: OwnedFd, kind: Kind) -> Result<Sink, OwnedFd> {
         Kind::Terminal | Kind::Other => return Err(fd),
     };
     match Polled::new(handle, End::Write) {
-        Ok(fd) => Ok(Sink {
-            inner: Inner::Polled { fd, call },
-        }),
+        Ok(fd) => Ok(Sink { inner: Inner::Polled { fd, call } }),
         Err((handle, _)) => Err(handle.into_original()),
     }
 }

@@ -30,10 +30,7 @@ enum Inner {
 #[derive(Debug, Clone, Copy)]
 enum Call {
     Read,
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "inherited sockets have a thread there")
-    )]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "inherited sockets have a thread there"))]
     Receive,
 }
 
@@ -72,18 +69,12 @@ impl Source {
         let kind = descriptor::kind(fd.as_fd())?;
         match inherited_polled(fd, kind) {
             Ok(source) => Ok(source),
-            Err(fd) => Ok(Self {
-                inner: Inner::Thread(Reader::start(fd, kind)?),
-                ended: false,
-            }),
+            Err(fd) => Ok(Self { inner: Inner::Thread(Reader::start(fd, kind)?), ended: false }),
         }
     }
 
     const fn polled(fd: Polled, call: Call, drains: bool) -> Self {
-        Self {
-            inner: Inner::Polled { fd, call, drains },
-            ended: false,
-        }
+        Self { inner: Inner::Polled { fd, call, drains }, ended: false }
     }
 
     /// Appends what is there to `buffer`, as much as fits its spare room (64 KiB are reserved where it has none).
@@ -101,10 +92,7 @@ impl Source {
                 fd.poll_transfer(cx, |fd| {
                     let room = buffer.capacity() - buffer.len();
                     let bytes = call.run(fd, buffer)?;
-                    Ok(Moved {
-                        bytes,
-                        exhausted: drains && 0 < bytes && bytes < room,
-                    })
+                    Ok(Moved { bytes, exhausted: drains && 0 < bytes && bytes < room })
                 })
             }
             Inner::Thread(reader) => reader.poll_read(cx, buffer),

@@ -130,10 +130,7 @@ fn last_lines(mut text: &[u8], count: usize) -> Vec<String> {
     while lines.len() < count && !text.is_empty() {
         let start = memrchr(b'\n', text).map_or(0, |end| end + 1);
         let line = &text[start..];
-        let line = plain::text(
-            &String::from_utf8_lossy(&line[..line.len().min(LOOKED_AT)]),
-            LONGEST_TAIL_LINE,
-        );
+        let line = plain::text(&String::from_utf8_lossy(&line[..line.len().min(LOOKED_AT)]), LONGEST_TAIL_LINE);
         if !line.is_empty() {
             lines.push(line);
         }

@@ -58,12 +58,7 @@ fn terminal_out() -> (OwnedFd, OwnedFd) {
 }
 
 fn null() -> OwnedFd {
-    File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/null")
-        .expect("/dev/null")
-        .into()
+    File::options().read(true).write(true).open("/dev/null").expect("/dev/null").into()
 }
 
 fn flags(fd: &impl AsFd) -> OFlag {
@@ -127,7 +122,5 @@ impl Wake for Wakes {
 
 /// Bytes in which a lost, doubled or displaced block shows.
 fn pattern(length: usize) -> Vec<u8> {
-    (0..length)
-        .map(|at| u8::try_from((at ^ (at >> 8) ^ (at >> 16)) & 0xff).expect("one byte"))
-        .collect()
+    (0..length).map(|at| u8::try_from((at ^ (at >> 8) ^ (at >> 16)) & 0xff).expect("one byte")).collect()
 }

@@ -18,11 +18,7 @@ pub(super) struct Fields {
 
 impl Fields {
     pub(super) const fn new(format: LogFormat) -> Self {
-        Self {
-            format,
-            message: String::new(),
-            rest: String::new(),
-        }
+        Self { format, message: String::new(), rest: String::new() }
     }
 
     fn string(&mut self, field: &Field, value: &str) {

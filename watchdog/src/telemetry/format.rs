@@ -71,17 +71,8 @@ fn text(to: &mut Writer<'_>, level: Level, target: &str, fields: &Fields) -> fmt
 /// All but the closing bracket.
 fn json(to: &mut Writer<'_>, level: Level, target: &str, fields: &Fields) -> fmt::Result {
     let (time, level) = (timestamp(SystemTime::now()), name(level));
-    write!(
-        to,
-        r#"{{"time":"{time}","level":"{level}","target":{}"#,
-        Value::from(target)
-    )?;
-    write!(
-        to,
-        r#","message":{}{}"#,
-        Value::from(fields.message.as_str()),
-        fields.rest
-    )
+    write!(to, r#"{{"time":"{time}","level":"{level}","target":{}"#, Value::from(target))?;
+    write!(to, r#","message":{}{}"#, Value::from(fields.message.as_str()), fields.rest)
 }
 
 /// A level as it is written in JSON.

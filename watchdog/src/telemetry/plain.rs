@@ -63,10 +63,7 @@ fn skip_sequence(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
         Some('[') => {
             characters.next();
             // Parameters and intermediates; anything else ends the sequence, and is part of it if it is a final byte.
-            while characters
-                .next_if(|character| (' '..='?').contains(character))
-                .is_some()
-            {}
+            while characters.next_if(|character| (' '..='?').contains(character)).is_some() {}
             characters.next_if(|character| ('@'..='~').contains(character));
         }
         Some(']' | 'P' | 'X' | '^' | '_') => {
@@ -77,10 +74,7 @@ fn skip_sequence(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
             }
         }
         _ => {
-            while characters
-                .next_if(|character| (' '..='/').contains(character))
-                .is_some()
-            {}
+            while characters.next_if(|character| (' '..='/').contains(character)).is_some() {}
             characters.next_if(|character| ('0'..='~').contains(character));
         }
     }

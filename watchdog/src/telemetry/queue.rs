@@ -56,9 +56,7 @@ struct State {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared")
-            .field("state", &self.state)
-            .finish_non_exhaustive()
+        f.debug_struct("Shared").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
@@ -76,10 +74,7 @@ impl Queue {
         });
         let theirs = Arc::clone(&shared);
         let file = File::from(fd);
-        std::thread::Builder::new()
-            .name("log".into())
-            .stack_size(STACK)
-            .spawn(move || theirs.run(&file))?;
+        std::thread::Builder::new().name("log".into()).stack_size(STACK).spawn(move || theirs.run(&file))?;
         Ok(Self { shared })
     }
 
@@ -111,10 +106,7 @@ impl Queue {
     /// Waits, at most for `limit`, until all is written or is not to be written any more.
     pub(super) fn flush(&self, limit: Duration) -> bool {
         let state = self.shared.lock();
-        let waited = self
-            .shared
-            .drained
-            .wait_timeout_while(state, limit, |state| !state.is_idle());
+        let waited = self.shared.drained.wait_timeout_while(state, limit, |state| !state.is_idle());
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.is_idle()
     }
@@ -157,10 +149,7 @@ impl Shared {
             let mut state = self.lock();
             state.writing = 0;
             if gone {
-                *state = State {
-                    dead: true,
-                    ..State::default()
-                };
+                *state = State { dead: true, ..State::default() };
             }
             if state.is_idle() {
                 self.drained.notify_all();

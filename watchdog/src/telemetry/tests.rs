@@ -6,10 +6,7 @@ use super::*;
 
 fn log(level: LogLevel, format: LogFormat) -> (LogHandle, io::PipeReader) {
     let (read, write) = io::pipe().unwrap();
-    (
-        LogHandle::start(write.into(), &Log { level, format }, "memory").unwrap(),
-        read,
-    )
+    (LogHandle::start(write.into(), &Log { level, format }, "memory").unwrap(), read)
 }
 
 /// What `write` leaves in the log, line by line.
@@ -35,14 +32,7 @@ fn text_lines() {
     let error = io::Error::from_raw_os_error(2);
     let lines = written(LogLevel::Info, LogFormat::Text, |_| {
         info!(target: "mcp", generation = 3, event = "server_connected", "memory: connected");
-        warn!(
-            reason = "two words",
-            empty = "",
-            word = "one",
-            ok = true,
-            ratio = 0.5,
-            "said"
-        );
+        warn!(reason = "two words", empty = "", word = "one", ok = true, ratio = 0.5, "said");
         error!(target: "rmcp::model", error = &error as &dyn std::error::Error, "a stranger\nspeaks \u{1b}[31m");
         debug!("not wanted");
         let _span = info_span!("slot", server = "memory", generation = 4).entered();
@@ -118,10 +108,7 @@ fn levels() {
             assert!(handle.enabled(Level::ERROR));
             assert_eq!(handle.enabled(Level::INFO), expected.contains("info"));
         });
-        let said: Vec<_> = lines
-            .iter()
-            .map(|line| without_time(line).split_whitespace().nth(1).unwrap())
-            .collect();
+        let said: Vec<_> = lines.iter().map(|line| without_time(line).split_whitespace().nth(1).unwrap()).collect();
         assert_eq!(said.join(" "), expected);
     }
 }
@@ -151,9 +138,6 @@ fn timestamps() {
     let at =
         |seconds: u64, millis| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(millis);
     assert_eq!(timestamp(at(1_795_813_200, 123)), "2026-11-27T21:00:00.123Z");
-    assert_eq!(
-        timestamp(SystemTime::UNIX_EPOCH - Duration::from_secs(1)),
-        "1970-01-01T00:00:00.000Z"
-    );
+    assert_eq!(timestamp(SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
     assert_eq!(timestamp(at(1_000_000_000_000, 0)), "9999-12-31T23:59:59.000Z");
 }

@@ -263,14 +263,7 @@ fn not_null(first: u8) -> bool {
 }
 
 fn assemble(line: &[u8], members: Members, params: Params) -> Scan {
-    let Members {
-        jsonrpc,
-        id,
-        method,
-        params: params_span,
-        result,
-        error,
-    } = members;
+    let Members { jsonrpc, id, method, params: params_span, result, error } = members;
     let error_is_null = bytes_at(line, error.as_ref()) == Some(b"null");
     let (kind, body) = match (&method, result, error) {
         (Some(_), ..) if bytes_at(line, id.as_ref()).is_some_and(is_id) => (Kind::Request, None),

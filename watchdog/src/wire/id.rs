@@ -66,10 +66,7 @@ impl Id {
             match text::read(text) {
                 Text::Sound(text) => IdKey::Text(text.into()),
                 Text::Unsound(bytes) => {
-                    return Some(Self {
-                        key: IdKey::Opaque(bytes.into()),
-                        raw: Some(raw.into()),
-                    });
+                    return Some(Self { key: IdKey::Opaque(bytes.into()), raw: Some(raw.into()) });
                 }
             }
         } else if let Some(value) = small_int(raw) {
@@ -78,32 +75,19 @@ impl Id {
             number::read(raw)?.into()
         };
         let made = Self { key, raw: None };
-        Some(if canonical || *made.raw() == *raw {
-            made
-        } else {
-            Self {
-                raw: Some(raw.into()),
-                ..made
-            }
-        })
+        Some(if canonical || *made.raw() == *raw { made } else { Self { raw: Some(raw.into()), ..made } })
     }
 
     /// The id of an integer.
     #[must_use]
     pub fn from_int(value: i64) -> Self {
-        Self {
-            key: IdKey::Int(value),
-            raw: None,
-        }
+        Self { key: IdKey::Int(value), raw: None }
     }
 
     /// The id of a string, given unescaped and without quotes.
     #[must_use]
     pub fn text(text: &str) -> Self {
-        Self {
-            key: IdKey::Text(text.into()),
-            raw: None,
-        }
+        Self { key: IdKey::Text(text.into()), raw: None }
     }
 
     /// The id as it was spelled.
@@ -142,9 +126,9 @@ fn small_int(raw: &[u8]) -> Option<i64> {
     if digits.len() > 18 || matches!(digits, [] | [b'0', _, ..]) || (negative && digits == b"0") {
         return None;
     }
-    let value = digits.iter().try_fold(0_i64, |value, &digit| {
-        digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0'))
-    })?;
+    let value = digits
+        .iter()
+        .try_fold(0_i64, |value, &digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))?;
     Some(if negative { -value } else { value })
 }
 

@@ -59,12 +59,7 @@ impl Lines {
     /// A splitter that gives no line longer than `max_line` bytes.
     #[must_use]
     pub fn new(max_line: usize) -> Self {
-        Self {
-            buffer: BytesMut::new(),
-            searched: 0,
-            max_line,
-            discarded: None,
-        }
+        Self { buffer: BytesMut::new(), searched: 0, max_line, discarded: None }
     }
 
     /// The buffer to append input to, with room for at least half of `room` bytes without growing. The bytes that it
@@ -160,10 +155,7 @@ impl Iterator for Lines {
 
 impl Discarded {
     fn new() -> Self {
-        Self {
-            len: 0,
-            outline: Outline::default(),
-        }
+        Self { len: 0, outline: Outline::default() }
     }
 
     fn feed(&mut self, bytes: &[u8]) {
@@ -175,11 +167,7 @@ impl Discarded {
 
     fn end(self) -> Oversized {
         let (kind, id) = self.outline.end();
-        Oversized {
-            len: self.len,
-            id,
-            kind,
-        }
+        Oversized { len: self.len, id, kind }
     }
 }
 

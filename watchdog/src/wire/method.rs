@@ -73,10 +73,7 @@ const NAMES: &[(Method, &str)] = &[
     (Method::ResourcesUnsubscribe, "resources/unsubscribe"),
     (Method::LoggingSetLevel, "logging/setLevel"),
     (Method::SubscriptionsListen, "subscriptions/listen"),
-    (
-        Method::SubscriptionsAcknowledged,
-        "notifications/subscriptions/acknowledged",
-    ),
+    (Method::SubscriptionsAcknowledged, "notifications/subscriptions/acknowledged"),
     (Method::TasksList, "tasks/list"),
     (Method::TasksCancel, "tasks/cancel"),
     (Method::TasksUpdate, "tasks/update"),
@@ -118,11 +115,7 @@ impl Method {
     #[must_use]
     pub fn is_read_only(self) -> bool {
         match self {
-            Self::Ping
-            | Self::Discover
-            | Self::ResourcesRead
-            | Self::PromptsGet
-            | Self::CompletionComplete => true,
+            Self::Ping | Self::Discover | Self::ResourcesRead | Self::PromptsGet | Self::CompletionComplete => true,
             _ => self.name().is_some_and(is_list_name),
         }
     }
@@ -131,10 +124,7 @@ impl Method {
     /// resources, resource templates.
     #[must_use]
     pub fn is_list(self) -> bool {
-        matches!(
-            self,
-            Self::ToolsList | Self::PromptsList | Self::ResourcesList | Self::ResourcesTemplatesList
-        )
+        matches!(self, Self::ToolsList | Self::PromptsList | Self::ResourcesList | Self::ResourcesTemplatesList)
     }
 }
 
@@ -167,11 +157,8 @@ mod tests {
 
     #[test]
     fn exactly_these_are_read_only() {
-        let names: Vec<&str> = NAMES
-            .iter()
-            .filter(|(method, _)| method.is_read_only())
-            .map(|&(_, name)| name)
-            .collect();
+        let names: Vec<&str> =
+            NAMES.iter().filter(|(method, _)| method.is_read_only()).map(|&(_, name)| name).collect();
         assert_eq!(
             names,
             [

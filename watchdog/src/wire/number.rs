@@ -45,22 +45,19 @@ fn integral(digits: impl Iterator<Item = u8>, power: i64, negative: bool) -> Opt
     let zeros = usize::try_from(power).ok().filter(|&zeros| zeros < 20)?;
     let magnitude = digits
         .chain(std::iter::repeat_n(b'0', zeros))
-        .try_fold(0_i128, |value, digit| {
-            value.checked_mul(10)?.checked_add(i128::from(digit - b'0'))
-        })?;
+        .try_fold(0_i128, |value, digit| value.checked_mul(10)?.checked_add(i128::from(digit - b'0')))?;
     i64::try_from(if negative { -magnitude } else { magnitude }).ok()
 }
 
 /// The power of ten of the last significant digit.
 fn power_of_ten(parts: &Parts<'_>, trailing_zeros: usize) -> Option<i64> {
-    let exponent = parts.exponent.iter().try_fold(0_i64, |value, digit| {
-        value.checked_mul(10)?.checked_add(i64::from(digit - b'0'))
-    })?;
+    let exponent = parts
+        .exponent
+        .iter()
+        .try_fold(0_i64, |value, digit| value.checked_mul(10)?.checked_add(i64::from(digit - b'0')))?;
     let exponent = if parts.exponent_negative { -exponent } else { exponent };
     let fraction = i64::try_from(parts.fraction.len()).ok()?;
-    exponent
-        .checked_sub(fraction)?
-        .checked_add(i64::try_from(trailing_zeros).ok()?)
+    exponent.checked_sub(fraction)?.checked_add(i64::try_from(trailing_zeros).ok()?)
 }
 
 /// A number, taken apart; all but the flags are digits only.
@@ -95,13 +92,7 @@ fn parts(text: &[u8]) -> Option<Parts<'_>> {
         exponent_negative = after.first() == Some(&b'-');
         (exponent, rest) = digits(unsigned)?;
     }
-    rest.is_empty().then_some(Parts {
-        negative,
-        integer,
-        fraction,
-        exponent_negative,
-        exponent,
-    })
+    rest.is_empty().then_some(Parts { negative, integer, fraction, exponent_negative, exponent })
 }
 
 /// The digits at the beginning, at least one, and what follows.
@@ -146,32 +137,15 @@ mod tests {
         }
         assert_eq!(read(b"9223372036854775808"), other("9223372036854775808e0"));
         assert_eq!(read(b"-1e20"), other("-1e20"));
-        assert_ne!(
-            read(b"123456789012345678901234567890"),
-            read(b"123456789012345678901234567891")
-        );
+        assert_ne!(read(b"123456789012345678901234567890"), read(b"123456789012345678901234567891"));
         assert_eq!(read(b"1E99999999999999999999"), other("1e99999999999999999999"));
     }
 
     #[test]
     fn what_json_does_not_call_a_number_is_none() {
-        for text in [
-            "",
-            "-",
-            "+1",
-            "01",
-            "-01",
-            "1.",
-            ".5",
-            "1e",
-            "1e+",
-            "0x1",
-            "1 ",
-            "NaN",
-            "Infinity",
-            "-Infinity",
-            "1.2.3",
-        ] {
+        for text in
+            ["", "-", "+1", "01", "-01", "1.", ".5", "1e", "1e+", "0x1", "1 ", "NaN", "Infinity", "-Infinity", "1.2.3"]
+        {
             assert_eq!(read(text.as_bytes()), None, "{text}");
             assert!(!is_number(text.as_bytes()), "{text}");
         }

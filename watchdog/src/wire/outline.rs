@@ -181,11 +181,7 @@ impl Outline {
         }
         let held = std::mem::take(&mut self.held);
         // A scalar that is too long to be held is a number, if it is anything.
-        self.at = if held.len() > HELD_MAX || is_scalar(&held) {
-            At::Next
-        } else {
-            At::Broken
-        };
+        self.at = if held.len() > HELD_MAX || is_scalar(&held) { At::Next } else { At::Broken };
         self.value(&Value::Scalar(&held));
         self.reuse(held);
         length

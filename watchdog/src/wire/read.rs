@@ -23,14 +23,7 @@ pub(super) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Stands at the first value of a line.
     pub(super) fn new(line: &'a [u8]) -> Self {
-        let mut reader = Self {
-            line,
-            at: if line.starts_with(BYTE_ORDER_MARK) {
-                BYTE_ORDER_MARK.len()
-            } else {
-                0
-            },
-        };
+        let mut reader = Self { line, at: if line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 } };
         reader.skip_space();
         reader
     }

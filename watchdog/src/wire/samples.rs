@@ -25,17 +25,8 @@ fn scalar() -> impl Strategy<Value = String> {
 
 /// A string or a number.
 pub(super) fn id() -> impl Strategy<Value = String> {
-    let spelled = vec![
-        "0",
-        "1",
-        "-1",
-        "1.0",
-        "1e2",
-        "9007199254740993",
-        "18446744073709551616",
-        r#""""#,
-        r#""a\u0062""#,
-    ];
+    let spelled =
+        vec!["0", "1", "-1", "1.0", "1e2", "9007199254740993", "18446744073709551616", r#""""#, r#""a\u0062""#];
     prop_oneof![prop::sample::select(spelled).prop_map(str::to_owned), string()]
 }
 
@@ -81,10 +72,8 @@ fn name(names: &'static [&'static str]) -> impl Strategy<Value = String> {
 }
 
 fn object(members: &[(String, String)], space: &str) -> String {
-    let members: Vec<_> = members
-        .iter()
-        .map(|(name, value)| format!("{space}{name}{space}:{space}{value}{space}"))
-        .collect();
+    let members: Vec<_> =
+        members.iter().map(|(name, value)| format!("{space}{name}{space}:{space}{value}{space}")).collect();
     format!("{{{}}}", members.join(","))
 }
 
@@ -143,30 +132,15 @@ fn params() -> impl Strategy<Value = String> {
         "method",
     ];
     let value = |name: &str| {
-        if name == "_meta" {
-            meta().boxed()
-        } else {
-            json().boxed()
-        }
+        if name == "_meta" { meta().boxed() } else { json().boxed() }
     };
     prop_oneof![6 => members(names, value), 1 => json()]
 }
 
 /// A line with an object: most often, but not always, a message.
 pub(super) fn line() -> impl Strategy<Value = String> {
-    let names = &[
-        "id",
-        "id",
-        "method",
-        "method",
-        "params",
-        "params",
-        "result",
-        "error",
-        "jsonrpc",
-        "Method",
-        "progressToken",
-    ];
+    let names =
+        &["id", "id", "method", "method", "params", "params", "result", "error", "jsonrpc", "Method", "progressToken"];
     let value = |name: &str| match name {
         "id" => prop_oneof![4 => id(), 1 => json()].boxed(),
         "method" => method().boxed(),

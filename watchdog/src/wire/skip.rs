@@ -78,11 +78,7 @@ impl Skip {
             } else if self.open.pop() != Some(curly) {
                 return Step::Broken;
             } else if self.open.is_empty() {
-                return if stray & (bit - 1) == 0 {
-                    Step::Ended(index(bit) + 1)
-                } else {
-                    Step::Broken
-                };
+                return if stray & (bit - 1) == 0 { Step::Ended(index(bit) + 1) } else { Step::Broken };
             }
             brackets ^= bit;
         }
@@ -159,13 +155,7 @@ impl Marks {
                 | u8::from(square == b']') << 3
                 | byte & CURLY;
         }
-        let mut marks = Self {
-            quotes: 0,
-            backslashes: 0,
-            opening: 0,
-            closing: 0,
-            curly: 0,
-        };
+        let mut marks = Self { quotes: 0, backslashes: 0, opening: 0, closing: 0, curly: 0 };
         let (words, _) = classes.as_chunks::<8>();
         for (place, word) in words.iter().enumerate() {
             let word = u64::from_le_bytes(*word);

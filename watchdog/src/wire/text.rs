@@ -167,11 +167,7 @@ fn code_unit(text: &[u8]) -> Option<u16> {
 /// A surrogate in the form that UTF-8 would give it (WTF-8), which no sound text contains.
 fn surrogate_bytes(unit: u16) -> [u8; 3] {
     let [high, low] = unit.to_be_bytes();
-    [
-        0xE0 | high >> 4,
-        0x80 | (high & 0x0F) << 2 | low >> 6,
-        0x80 | low & 0x3F,
-    ]
+    [0xE0 | high >> 4, 0x80 | (high & 0x0F) << 2 | low >> 6, 0x80 | low & 0x3F]
 }
 
 #[cfg(test)]
@@ -184,10 +180,7 @@ mod tests {
 
     #[test]
     fn every_escape_of_json_is_read() {
-        assert_eq!(
-            read(br#"\"\\\/\b\f\n\r\t\u0041\u00e9"#),
-            sound("\"\\/\u{8}\u{c}\n\r\tA\u{e9}")
-        );
+        assert_eq!(read(br#"\"\\\/\b\f\n\r\t\u0041\u00e9"#), sound("\"\\/\u{8}\u{c}\n\r\tA\u{e9}"));
         assert_eq!(read(br"\ud83d\uDE00!"), sound("\u{1f600}!"));
     }
 
@@ -215,11 +208,7 @@ mod tests {
                 line.extend_from_slice(br#"" x"y"#);
                 let first = length + backslashes;
                 let expected = if backslashes % 2 == 0 { first } else { first + 3 };
-                assert_eq!(
-                    end(&line, 0).map(|end| end.quote),
-                    Some(expected),
-                    "{length} {backslashes}"
-                );
+                assert_eq!(end(&line, 0).map(|end| end.quote), Some(expected), "{length} {backslashes}");
             }
         }
         assert_eq!(end(b"abc", 0), None);

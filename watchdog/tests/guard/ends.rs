@@ -38,11 +38,7 @@ async fn a_dead_leader_is_reported_at_once_and_the_tree_when_the_rest_is_gone() 
     let exited = Instant::now();
     assert!(is_alive(server), "the end of the leader waited for the server");
     rig.empty().await;
-    assert!(
-        exited.elapsed() >= Duration::from_millis(150),
-        "no grace after SIGTERM: {:?}",
-        exited.elapsed()
-    );
+    assert!(exited.elapsed() >= Duration::from_millis(150), "no grace after SIGTERM: {:?}", exited.elapsed());
 }
 
 #[tokio::test]
@@ -77,10 +73,7 @@ async fn orphans_are_reaped_while_the_leader_lives() {
     let mut rig = shell("(sh -c 'echo $$' &); sleep 0.05; (sh -c 'echo $$' &); read x; exit 0");
     rig.started().await;
     let orphans = [rig.number().await, rig.number().await];
-    crate::rig::until("the orphans are reaped", || {
-        orphans.iter().all(|&orphan| state(orphan).is_none())
-    })
-    .await;
+    crate::rig::until("the orphans are reaped", || orphans.iter().all(|&orphan| state(orphan).is_none())).await;
     rig.write("\n").await;
     assert_eq!(rig.exited().await, Ending::Code(0));
     rig.empty().await;

@@ -34,10 +34,7 @@ fn engine_process() {
     if std::env::var_os(BLOCK).is_some() {
         SigSet::all().thread_block().unwrap();
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (mut command, mark) = crate::rig::command("sh", &["-c", &script]);
         command.env.retain(|(key, _)| key != SCRIPT);
@@ -74,13 +71,8 @@ struct Engine {
 
 impl Engine {
     fn start(mut command: Command, script: &str) -> Self {
-        let mut process = command
-            .env(SCRIPT, script)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .unwrap();
+        let mut process =
+            command.env(SCRIPT, script).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         Self { process, lines }
     }
@@ -249,10 +241,7 @@ async fn ignored_and_blocked_signals_and_core_files_do_not_reach_the_child() {
         "sh",
     ]);
     let binary = this_binary();
-    ignoring
-        .arg(binary.get_program())
-        .args(binary.get_args())
-        .env(BLOCK, "1");
+    ignoring.arg(binary.get_program()).args(binary.get_args()).env(BLOCK, "1");
     // The shell sets handlers only for what it traps, so what it shows is what it was born with.
     let mut engine = Engine::start(ignoring, "ulimit -S -c; exec grep -E '^Sig(Blk|Ign)' /proc/self/status");
     assert_eq!(engine.told("line"), "0", "no core files");
@@ -304,9 +293,7 @@ fn as_nobody() -> Command {
 /// else may execute the binaries of this test.
 fn set_uid_program(folder: &Path) -> Option<String> {
     let path = std::env::var_os("PATH")?;
-    let original = std::env::split_paths(&path)
-        .map(|place| place.join("setpriv"))
-        .find(|file| file.is_file())?;
+    let original = std::env::split_paths(&path).map(|place| place.join("setpriv")).find(|file| file.is_file())?;
     let copy = folder.join("set-uid");
     fs::copy(original, &copy).ok()?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).ok()?;
@@ -315,8 +302,6 @@ fn set_uid_program(folder: &Path) -> Option<String> {
     let succeeds = |args: &[&str]| as_nobody().args(args).status().is_ok_and(|status| status.success());
     let becomes_root = ["sh", "-c", "test \"$(\"$0\" --reuid 0 id -ru)\" = 0", &copy];
     let binaries = [std::env::current_exe().ok()?, crate::rig::binary().to_owned()];
-    let usable = binaries
-        .iter()
-        .all(|file| file.to_str().is_some_and(|file| succeeds(&["test", "-x", file])));
+    let usable = binaries.iter().all(|file| file.to_str().is_some_and(|file| succeeds(&["test", "-x", file])));
     (succeeds(&becomes_root) && usable).then_some(copy)
 }

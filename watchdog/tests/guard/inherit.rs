@@ -13,14 +13,8 @@ async fn the_child_has_three_descriptors_and_a_session_of_its_own() {
     let mut rig = shell("echo /proc/$$/fd/*; cut -d' ' -f1,5,6 /proc/$$/stat; ulimit -S -c; read x");
     let leader = rig.started().await;
     let descriptors = rig.line().await;
-    let numbers: Vec<&str> = descriptors
-        .split(' ')
-        .filter_map(|path| path.rsplit('/').next())
-        .collect();
-    assert!(
-        numbers == ["0", "1", "2"] || numbers == ["0", "1", "2", "3"],
-        "{descriptors}"
-    );
+    let numbers: Vec<&str> = descriptors.split(' ').filter_map(|path| path.rsplit('/').next()).collect();
+    assert!(numbers == ["0", "1", "2"] || numbers == ["0", "1", "2", "3"], "{descriptors}");
     let kept = fs::read_link(format!("/proc/{leader}/fd/3"));
     assert!(kept.is_err(), "descriptor 3 is {kept:?}");
     assert_eq!(rig.line().await, format!("{leader} {leader} {leader}"));
@@ -35,14 +29,8 @@ async fn the_guard_shows_its_name_and_nothing_of_the_child() {
     let mut rig = run("sh", &["-c", "read x; exit 0", "secret-argument"]);
     rig.started().await;
     let guard = rig.guard();
-    assert_eq!(
-        fs::read(format!("/proc/{guard}/cmdline")).unwrap(),
-        b"mcp-watchdog-guard\0"
-    );
-    assert_eq!(
-        fs::read_to_string(format!("/proc/{guard}/comm")).unwrap(),
-        "watchdog-guard\n"
-    );
+    assert_eq!(fs::read(format!("/proc/{guard}/cmdline")).unwrap(), b"mcp-watchdog-guard\0");
+    assert_eq!(fs::read_to_string(format!("/proc/{guard}/comm")).unwrap(), "watchdog-guard\n");
     let env = fs::read_to_string(format!("/proc/{guard}/environ")).unwrap();
     assert!(!env.contains(&rig.mark), "{env}");
     rig.stdin = None;
@@ -73,10 +61,7 @@ async fn the_guard_is_a_session_of_its_own() {
     rig.started().await;
     let stat = fs::read_to_string(format!("/proc/{}/stat", rig.guard())).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    assert_eq!(
-        (fields[2], fields[3]),
-        (&*rig.guard().to_string(), &*rig.guard().to_string())
-    );
+    assert_eq!((fields[2], fields[3]), (&*rig.guard().to_string(), &*rig.guard().to_string()));
     rig.stdin = None;
     rig.exited().await;
     rig.empty().await;
@@ -86,11 +71,8 @@ async fn the_guard_is_a_session_of_its_own() {
 async fn the_environment_is_the_commands_and_nothing_else() {
     let (mut command, mark) = crate::rig::command("env", &[]);
     command.env.push(("EMPTY".into(), "".into()));
-    let expected: String = command
-        .env
-        .iter()
-        .map(|(key, value)| format!("{}={}\n", key.display(), value.display()))
-        .collect();
+    let expected: String =
+        command.env.iter().map(|(key, value)| format!("{}={}\n", key.display(), value.display())).collect();
     let mut rig = crate::rig::start(&command, mark);
     assert_eq!(rig.rest().await, expected);
     rig.started().await;

@@ -43,23 +43,13 @@ pub(crate) fn command(program: &str, args: &[&str]) -> (config::Command, String)
     let path = std::env::var_os("PATH").unwrap();
     let env = vec![("PATH".into(), path), (MARK.into(), OsString::from(&mark))];
     let args = args.iter().map(OsString::from).collect();
-    (
-        config::Command {
-            program: program.into(),
-            args,
-            cwd: None,
-            env,
-        },
-        mark,
-    )
+    (config::Command { program: program.into(), args, cwd: None, env }, mark)
 }
 
 /// The living processes that carry a mark.
 pub(crate) fn marked(mark: &str) -> Vec<i32> {
     let wanted = format!("{MARK}={mark}");
-    let pids = fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     let carries = |pid: &i32| {
         let env = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         env.split(|&byte| byte == 0).any(|pair| pair == wanted.as_bytes()) && is_alive(*pid)
@@ -82,9 +72,7 @@ pub(crate) fn send_signal(pid: i32, signal: Signal) {
 }
 
 pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
-    tokio::time::timeout(LIMIT, future)
-        .await
-        .unwrap_or_else(|_| panic!("{what} within {LIMIT:?}"))
+    tokio::time::timeout(LIMIT, future).await.unwrap_or_else(|_| panic!("{what} within {LIMIT:?}"))
 }
 
 /// Waits for something that no event tells.
@@ -161,23 +149,18 @@ impl Rig {
 
     pub(crate) async fn rest(&mut self) -> String {
         let mut rest = String::new();
-        within("the end of stdout", self.stdout.read_to_string(&mut rest))
-            .await
-            .unwrap();
+        within("the end of stdout", self.stdout.read_to_string(&mut rest)).await.unwrap();
         rest
     }
 
     pub(crate) async fn write(&mut self, text: &str) {
-        within("a write", self.stdin.as_mut().unwrap().write_all(text.as_bytes()))
-            .await
-            .unwrap();
+        within("a write", self.stdin.as_mut().unwrap().write_all(text.as_bytes())).await.unwrap();
     }
 
     /// Closes the child's stdin and begins the ladder, as the engine does.
     pub(crate) fn stop(&mut self, eof_grace: u64, term_grace: u64) -> Instant {
         self.stdin = None;
-        self.child
-            .stop(Duration::from_millis(eof_grace), Duration::from_millis(term_grace));
+        self.child.stop(Duration::from_millis(eof_grace), Duration::from_millis(term_grace));
         Instant::now()
     }
 

@@ -51,19 +51,14 @@ async fn stderr_has_a_pipe_of_its_own() {
     rig.exited().await;
     let mut stderr = String::new();
     // Its writer has ended, so everything is there, and then the end.
-    std::fs::File::from(rig.stderr.take().unwrap())
-        .read_to_string(&mut stderr)
-        .unwrap();
+    std::fs::File::from(rig.stderr.take().unwrap()).read_to_string(&mut stderr).unwrap();
     assert_eq!(stderr, "complaint\n");
     rig.empty().await;
 }
 
 #[tokio::test]
 async fn a_missing_program_is_told_from_an_exit_code_127() {
-    assert_eq!(
-        refused("no-such-program-anywhere", None).await,
-        (libc::ENOENT, Step::Exec)
-    );
+    assert_eq!(refused("no-such-program-anywhere", None).await, (libc::ENOENT, Step::Exec));
     assert_eq!(refused("/no/such/program", None).await, (libc::ENOENT, Step::Exec));
     assert_eq!(refused("", None).await, (libc::ENOENT, Step::Exec));
     let mut rig = shell("exit 127");
@@ -82,22 +77,13 @@ async fn a_file_that_may_not_or_cannot_be_executed_is_refused() {
     // No shell is asked to make sense of it.
     std::fs::write(&plain, "exit 0\n").unwrap();
     std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(
-        refused(plain.to_str().unwrap(), None).await,
-        (libc::ENOEXEC, Step::Exec)
-    );
-    assert_eq!(
-        refused(folder.path().to_str().unwrap(), None).await,
-        (libc::EACCES, Step::Exec)
-    );
+    assert_eq!(refused(plain.to_str().unwrap(), None).await, (libc::ENOEXEC, Step::Exec));
+    assert_eq!(refused(folder.path().to_str().unwrap(), None).await, (libc::EACCES, Step::Exec));
 }
 
 #[tokio::test]
 async fn a_folder_that_is_not_there_is_another_step() {
-    assert_eq!(
-        refused("true", Some("/no/such/folder")).await,
-        (libc::ENOENT, Step::Chdir)
-    );
+    assert_eq!(refused("true", Some("/no/such/folder")).await, (libc::ENOENT, Step::Chdir));
     assert_eq!(refused("true", Some("/dev/null")).await, (libc::ENOTDIR, Step::Chdir));
 }
 
@@ -120,13 +106,7 @@ async fn the_search_follows_the_childs_path_and_passes_over_what_may_not_be_exec
     rig.empty().await;
     command.env[0].1 = format!("{}:/no/such", denied.display()).into();
     let mut rig = start(&command, mark);
-    assert_eq!(
-        rig.event().await,
-        ChildEvent::CannotStart {
-            errno: libc::EACCES,
-            step: Step::Exec
-        }
-    );
+    assert_eq!(rig.event().await, ChildEvent::CannotStart { errno: libc::EACCES, step: Step::Exec });
     rig.empty().await;
 }
 
@@ -136,10 +116,7 @@ async fn the_working_directory_is_the_one_that_was_asked_for() {
     let (mut command, mark) = command("pwd", &["-P"]);
     command.cwd = Some(folder.path().to_owned());
     let mut rig = start(&command, mark);
-    assert_eq!(
-        rig.line().await,
-        folder.path().canonicalize().unwrap().to_str().unwrap()
-    );
+    assert_eq!(rig.line().await, folder.path().canonicalize().unwrap().to_str().unwrap());
     rig.started().await;
     rig.exited().await;
     rig.empty().await;
@@ -151,9 +128,7 @@ async fn arguments_and_environment_arrive_byte_for_byte_and_may_be_large() {
     command.args.push(OsString::from_vec(vec![0xff, b' ', b'\'', 0x80]));
     // Above what the control socket takes at once; one string may be 128 KiB on Linux.
     command.env.push(("BIG".into(), "x".repeat(120_000).into()));
-    command
-        .env
-        .extend((0..8).map(|index| (format!("BIG{index}").into(), "y".repeat(120_000).into())));
+    command.env.extend((0..8).map(|index| (format!("BIG{index}").into(), "y".repeat(120_000).into())));
     let mut rig = start(&command, mark);
     rig.started().await;
     assert_eq!(rig.line().await.trim(), "ff 20 27 80");
@@ -168,10 +143,7 @@ async fn what_no_system_can_carry_is_an_error_at_once() {
     assert!(matches!(Child::start_with(binary(), &command), Err(StartError::Nul)));
     command.args.clear();
     let nowhere = std::path::Path::new("/no/such/binary");
-    assert!(matches!(
-        Child::start_with(nowhere, &command),
-        Err(StartError::Guard(_))
-    ));
+    assert!(matches!(Child::start_with(nowhere, &command), Err(StartError::Guard(_))));
 }
 
 #[tokio::test]
@@ -179,13 +151,7 @@ async fn too_many_arguments_are_refused_by_the_system_not_by_us() {
     let (mut command, mark) = command("true", &[]);
     command.args.push("x".repeat(200_000).into());
     let mut rig = start(&command, mark);
-    assert_eq!(
-        rig.event().await,
-        ChildEvent::CannotStart {
-            errno: libc::E2BIG,
-            step: Step::Exec
-        }
-    );
+    assert_eq!(rig.event().await, ChildEvent::CannotStart { errno: libc::E2BIG, step: Step::Exec });
     rig.empty().await;
 }
 
@@ -195,13 +161,7 @@ async fn a_guard_that_dies_before_the_start_is_a_failed_start() {
     let (command, _) = command("true", &[]);
     let (mut child, _pipes) = Child::start_with(std::path::Path::new("/bin/true"), &command).unwrap();
     let first = crate::rig::within("an event", child.event()).await;
-    assert_eq!(
-        first,
-        ChildEvent::CannotStart {
-            errno: libc::EPIPE,
-            step: Step::Guard
-        }
-    );
+    assert_eq!(first, ChildEvent::CannotStart { errno: libc::EPIPE, step: Step::Guard });
     let last = crate::rig::within("an event", child.event()).await;
     assert_eq!(last, ChildEvent::Empty { survivors: vec![] });
 }

@@ -29,11 +29,7 @@ async fn term_comes_after_the_eof_grace_and_not_before() {
     rig.line().await;
     let stopped = rig.stop(150, 10_000);
     assert_eq!(rig.exited().await, Ending::Code(9));
-    assert!(
-        stopped.elapsed() >= Duration::from_millis(140),
-        "{:?}",
-        stopped.elapsed()
-    );
+    assert!(stopped.elapsed() >= Duration::from_millis(140), "{:?}", stopped.elapsed());
     rig.empty().await;
     assert_eq!(rig.rest().await, "term\n");
 }
@@ -45,11 +41,7 @@ async fn a_tree_that_ignores_term_is_killed() {
     rig.line().await;
     let stopped = rig.stop(50, 100);
     assert_eq!(rig.exited().await, Ending::Signal(libc::SIGKILL));
-    assert!(
-        stopped.elapsed() >= Duration::from_millis(140),
-        "{:?}",
-        stopped.elapsed()
-    );
+    assert!(stopped.elapsed() >= Duration::from_millis(140), "{:?}", stopped.elapsed());
     rig.empty().await;
 }
 
@@ -72,11 +64,7 @@ async fn a_second_stop_only_shortens() {
     let stopped = rig.stop(0, 200);
     rig.stop(60_000, 60_000);
     assert_eq!(rig.exited().await, Ending::Signal(libc::SIGKILL));
-    assert!(
-        stopped.elapsed() >= Duration::from_millis(190),
-        "{:?}",
-        stopped.elapsed()
-    );
+    assert!(stopped.elapsed() >= Duration::from_millis(190), "{:?}", stopped.elapsed());
     assert!(stopped.elapsed() < Duration::from_secs(30));
     rig.empty().await;
 }
@@ -115,9 +103,7 @@ async fn term_reaches_descendants_outside_the_group_and_each_only_once() {
 async fn the_term_grace_is_the_trees_not_the_leaders() {
     // The leader ends on SIGTERM at once; the server below it takes longer than leftovers of a leader that just died have.
     let server = "trap 'sleep 0.5; echo saved; exit' TERM; echo ready; while :; do sleep 60 & wait \\$!; done";
-    let mut rig = shell(&format!(
-        "sh -c \"{server}\" & trap 'exit 1' TERM; echo ready; wait; wait"
-    ));
+    let mut rig = shell(&format!("sh -c \"{server}\" & trap 'exit 1' TERM; echo ready; wait; wait"));
     rig.started().await;
     for _ in 0..2 {
         assert_eq!(rig.line().await, "ready");
@@ -194,14 +180,7 @@ async fn many_children_are_gone_together() {
 async fn signals_to_the_guard_do_not_end_it() {
     let mut rig = run("cat", &[]);
     let leader = rig.started().await;
-    for signal in [
-        Signal::SIGTERM,
-        Signal::SIGINT,
-        Signal::SIGHUP,
-        Signal::SIGQUIT,
-        Signal::SIGUSR1,
-        Signal::SIGPIPE,
-    ] {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGPIPE] {
         send_signal(rig.guard(), signal);
     }
     rig.write("still here\n").await;
@@ -231,13 +210,6 @@ async fn two_hundred_generations_leave_nothing_behind() {
         }
     }
     // Other tests of this process come and go meanwhile, each with a dozen.
-    assert!(
-        descriptors() < before + 150,
-        "{before} descriptors became {}",
-        descriptors()
-    );
-    until("all guards are reaped", || {
-        guards.iter().all(|&guard| state(guard).is_none())
-    })
-    .await;
+    assert!(descriptors() < before + 150, "{before} descriptors became {}", descriptors());
+    until("all guards are reaped", || guards.iter().all(|&guard| state(guard).is_none())).await;
 }

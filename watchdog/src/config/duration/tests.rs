@@ -33,21 +33,11 @@ fn forms_that_are_not() {
         "1 0", "nan", "+1s",
     ] {
         let error = parse(text).expect_err(text);
-        assert!(
-            error.contains("is not a duration (write 500ms, 30s, 2m, 1h30m, or a number of seconds)"),
-            "{error}"
-        );
+        assert!(error.contains("is not a duration (write 500ms, 30s, 2m, 1h30m, or a number of seconds)"), "{error}");
     }
-    assert_eq!(
-        parse("-5s").unwrap_err(),
-        "a duration cannot be negative, as \"-5s\" is"
-    );
+    assert_eq!(parse("-5s").unwrap_err(), "a duration cannot be negative, as \"-5s\" is");
     assert_eq!(parse("3651d").unwrap_err(), "\"3651d\" is longer than ten years");
-    assert!(
-        parse("99999999999999999999999999999999999999999999h")
-            .unwrap_err()
-            .ends_with("is longer than ten years")
-    );
+    assert!(parse("99999999999999999999999999999999999999999999h").unwrap_err().ends_with("is longer than ten years"));
 }
 
 #[test]
@@ -61,10 +51,7 @@ fn off_is_a_word_only_where_a_key_says_so() {
         OrOff::from_text("of").unwrap_err(),
         "\"of\" is not a duration (write 500ms, 30s, 2m, 1h30m, or a number of seconds, or `off`)"
     );
-    assert_eq!(
-        Above::from_text("0s").unwrap_err(),
-        "must be longer than zero, not \"0s\""
-    );
+    assert_eq!(Above::from_text("0s").unwrap_err(), "must be longer than zero, not \"0s\"");
 }
 
 #[test]
@@ -82,22 +69,10 @@ fn sizes() {
     ] {
         assert_eq!(Size::from_text(text), Ok(Size(bytes)), "{text}");
     }
-    for text in [
-        "",
-        "-1",
-        "1.5MiB",
-        "MiB",
-        "1 TiB",
-        "1e3",
-        "99999999999999999999",
-        "18446744073709551615KiB",
-    ] {
+    for text in ["", "-1", "1.5MiB", "MiB", "1 TiB", "1e3", "99999999999999999999", "18446744073709551615KiB"] {
         assert!(Size::from_text(text).unwrap_err().contains("is not a size"), "{text}");
     }
-    assert_eq!(
-        LineLimit::from_text("1023").unwrap_err(),
-        "must be at least 1KiB, not \"1023\""
-    );
+    assert_eq!(LineLimit::from_text("1023").unwrap_err(), "must be at least 1KiB, not \"1023\"");
     assert_eq!(LineLimit::from_text("1KiB"), Ok(LineLimit(1024)));
 }
 

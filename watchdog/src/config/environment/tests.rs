@@ -13,10 +13,7 @@ fn the_watchdogs_own_variables_are_not_inherited() {
         "LISTEN_PID",
         "LISTEN_FDNAMES",
     ];
-    let environment = names
-        .iter()
-        .map(|name| (OsString::from(name), OsString::from("x")))
-        .collect();
+    let environment = names.iter().map(|name| (OsString::from(name), OsString::from("x"))).collect();
     let kept: Vec<OsString> = inherited(&environment).into_keys().collect();
     assert_eq!(kept, ["MCP_WATCHDOG_RUNTIME_DIR", "PATH"]);
 }

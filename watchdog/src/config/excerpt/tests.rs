@@ -12,10 +12,7 @@ fn the_caret_stands_under_the_place() {
 
 #[test]
 fn nothing_is_shown_from_a_secret_on() {
-    let secret = Secret {
-        place: at(1, 13),
-        one_line: true,
-    };
+    let secret = Secret { place: at(1, 13), one_line: true };
     let shown = excerpt("{env: {TOK: hunter2}, bad: 1}", at(1, 23), Guard::Secrets(&[secret])).unwrap();
     assert_eq!(shown, "  1 | {env: {TOK: ***\n    |                ^");
 }
@@ -23,10 +20,7 @@ fn nothing_is_shown_from_a_secret_on() {
 #[test]
 fn a_secret_of_an_earlier_line_may_still_go_on() {
     let text = "{env: {T: \"one\n  two\"}, bad: 1}";
-    let secret = Secret {
-        place: at(1, 11),
-        one_line: false,
-    };
+    let secret = Secret { place: at(1, 11), one_line: false };
     let shown = excerpt(text, at(2, 10), Guard::Secrets(&[secret])).unwrap();
     assert_eq!(shown.lines().next(), Some("  2 |   ****** bad: 1}"));
 }
@@ -50,11 +44,7 @@ fn of_a_text_that_was_not_understood_keys_are_shown() {
         assert_eq!(excerpt.lines().next(), Some(format!("  2 | {shown}").as_str()));
     }
     let shown = excerpt("a: [1\nb: 2\n", at(2, 1), Guard::Unparsed).unwrap();
-    assert_eq!(
-        shown.lines().next(),
-        Some("  2 | b: 2"),
-        "without any secrets the line is shown"
-    );
+    assert_eq!(shown.lines().next(), Some("  2 | b: 2"), "without any secrets the line is shown");
 }
 
 #[test]

@@ -34,14 +34,8 @@ fn references() {
 
 #[test]
 fn references_that_cannot_be() {
-    assert_eq!(
-        expanded("${NO}").unwrap_err(),
-        "the variable `NO` is not set, and has no default (`${NO:-default}`)"
-    );
-    assert_eq!(
-        expanded("a${A").unwrap_err(),
-        "`${` without `}` (write `$${` for the two characters)"
-    );
+    assert_eq!(expanded("${NO}").unwrap_err(), "the variable `NO` is not set, and has no default (`${NO:-default}`)");
+    assert_eq!(expanded("a${A").unwrap_err(), "`${` without `}` (write `$${` for the two characters)");
     for text in ["${}", "${1A}", "${input:token}", "${A-x}", "${ A }", "${:-x}"] {
         let error = expanded(text).unwrap_err();
         assert!(error.starts_with("`${…}` without a variable's name"), "{text}: {error}");

@@ -9,15 +9,9 @@ fn explained(input: &Input) -> String {
 }
 
 fn line<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
-    let line = text
-        .lines()
-        .find(|line| line.trim_start().starts_with(&format!("{key} ")))
-        .unwrap_or_else(|| panic!("{key}"));
-    line.trim()
-        .split("  ")
-        .map(str::trim)
-        .filter(|cell| !cell.is_empty())
-        .collect()
+    let line =
+        text.lines().find(|line| line.trim_start().starts_with(&format!("{key} "))).unwrap_or_else(|| panic!("{key}"));
+    line.trim().split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
 }
 
 #[test]
@@ -27,24 +21,13 @@ fn every_value_has_its_source() {
     let text = "servers:\n  fs:\n    command: npx\n    args: [-y, 1.10]\n    env: {T: x}\n    disabled: false\nlog:\n  level: warn\n";
     std::fs::write(&file, text).unwrap();
     let name = file.display();
-    let environment = vec![
-        ("MCP_WATCHDOG_TOOL_TIMEOUT".into(), "7".into()),
-        ("CONNECTION_RETRY_ATTEMPTS".into(), "3".into()),
-    ];
+    let environment =
+        vec![("MCP_WATCHDOG_TOOL_TIMEOUT".into(), "7".into()), ("CONNECTION_RETRY_ATTEMPTS".into(), "3".into())];
     let settings = vec![
-        Setting::Named {
-            flag: "--hold",
-            key: "restart.hold",
-            value: "1s".into(),
-        },
+        Setting::Named { flag: "--hold", key: "restart.hold", value: "1s".into() },
         Setting::Set("health.threshold=9".into()),
     ];
-    let out = explained(&Input {
-        config: Some(file.clone()),
-        environment,
-        settings,
-        ..Input::default()
-    });
+    let out = explained(&Input { config: Some(file.clone()), environment, settings, ..Input::default() });
     assert!(out.starts_with("fs\n"), "{out}");
     for (key, value, source) in [
         ("command", "npx", format!("{name}:3:14")),
@@ -58,11 +41,7 @@ fn every_value_has_its_source() {
         ("restart.hold", "1s", "--hold".to_owned()),
         ("health.threshold", "9", "--set health.threshold".to_owned()),
         ("health.interval", "120s", "preset relentless".to_owned()),
-        (
-            "probe.chain",
-            "[{type: ping}, {type: tools_list}]",
-            "default".to_owned(),
-        ),
+        ("probe.chain", "[{type: ping}, {type: tools_list}]", "default".to_owned()),
         ("on_permanent_failure", "stay", "default".to_owned()),
     ] {
         assert_eq!(line(&out, key), [key, value, source.as_str()], "{out}");
@@ -71,10 +50,7 @@ fn every_value_has_its_source() {
 
 #[test]
 fn a_command_of_the_command_line_replaces_the_files() {
-    let out = explained(&Input {
-        command: vec!["/bin/x".into(), "a\u{1b}b".into()],
-        ..Input::default()
-    });
+    let out = explained(&Input { command: vec!["/bin/x".into(), "a\u{1b}b".into()], ..Input::default() });
     assert_eq!(line(&out, "command"), ["command", "/bin/x", "command line"]);
     assert_eq!(line(&out, "args"), ["args", "[a b]", "command line"]);
 }

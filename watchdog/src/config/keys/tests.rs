@@ -119,11 +119,7 @@ fn every_alias_stands_for_a_key() {
 
 #[test]
 fn no_key_means_two_things_in_a_variable() {
-    let mut all: Vec<String> = server()
-        .into_iter()
-        .chain(top())
-        .map(|key| key.path.to_lowercase())
-        .collect();
+    let mut all: Vec<String> = server().into_iter().chain(top()).map(|key| key.path.to_lowercase()).collect();
     all.sort();
     let before = all.len();
     all.dedup();

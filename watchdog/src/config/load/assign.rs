@@ -60,14 +60,8 @@ pub(super) fn value(text: &str, holds: Holds, origin: &Origin) -> Result<Node, S
             _ => Err("expected a list".to_owned()),
         },
         Holds::List => {
-            let items = trimmed
-                .split(',')
-                .map(|item| Node::text(item.trim(), origin.clone()))
-                .collect();
-            Ok(Node {
-                value: Value::List(items),
-                origin: origin.clone(),
-            })
+            let items = trimmed.split(',').map(|item| Node::text(item.trim(), origin.clone())).collect();
+            Ok(Node { value: Value::List(items), origin: origin.clone() })
         }
         Holds::Map => match flow(trimmed, origin)? {
             node if matches!(node.value, Value::Map(_)) => Ok(node),
@@ -85,11 +79,7 @@ pub(super) fn option(setting: &Setting, keys: &Keys, sources: &mut Sources) -> R
     match setting {
         Setting::Named { flag, key, value: text } => {
             let text = utf8(text, flag)?;
-            let scope = if keys.top.iter().any(|top| top.path == *key) {
-                Scope::Top
-            } else {
-                Scope::Server
-            };
+            let scope = if keys.top.iter().any(|top| top.path == *key) { Scope::Top } else { Scope::Server };
             let of = if scope == Scope::Top { &keys.top } else { &keys.server };
             let (path, holds) = resolve(of, key).unwrap_or_else(|| (vec![*key], Holds::Scalar));
             build(scope, &path, holds, text, (*flag).to_owned(), sources)
@@ -97,10 +87,7 @@ pub(super) fn option(setting: &Setting, keys: &Keys, sources: &mut Sources) -> R
         Setting::Set(assignment) => {
             let assignment = utf8(assignment, "--set")?;
             let Some((key, text)) = assignment.split_once('=') else {
-                return Err(ConfigError::about(
-                    "--set",
-                    "expected KEY=VALUE, such as `--set restart.hold=5s`",
-                ));
+                return Err(ConfigError::about("--set", "expected KEY=VALUE, such as `--set restart.hold=5s`"));
             };
             let key = key.trim();
             let flag = format!("--set {key}");
@@ -118,10 +105,7 @@ fn build(
     flag: String,
     sources: &mut Sources,
 ) -> Result<Assignment, ConfigError> {
-    let origin = Origin {
-        source: sources.add(Source::Flag(flag.clone())),
-        path: Vec::new(),
-    };
+    let origin = Origin { source: sources.add(Source::Flag(flag.clone())), path: Vec::new() };
     let node = value(text, holds, &origin).map_err(|message| ConfigError::about(flag, message))?;
     let mut tree = Node::empty(origin);
     tree.put(path, node);
@@ -131,31 +115,21 @@ fn build(
 fn unknown(key: &str, keys: &Keys) -> ConfigError {
     if keys.top.iter().any(|top| top.path == key) {
         let variable = super::variables::name(key);
-        return ConfigError::about(
-            "--set",
-            format!("`{key}` is not a key of a server; use the file or {variable}"),
-        );
+        return ConfigError::about("--set", format!("`{key}` is not a key of a server; use the file or {variable}"));
     }
     let paths: Vec<&str> = keys.server.iter().map(|key| key.path.as_str()).collect();
     let mut near = hint::nearest_key(key, &paths).map(ToOwned::to_owned);
     if near.is_none() {
         // A name in a map, behind a misspelled key.
         near = key.split_once('.').and_then(|(head, name)| {
-            let maps = keys
-                .server
-                .iter()
-                .filter(|key| key.holds == Holds::Map)
-                .map(|key| key.path.as_str());
+            let maps = keys.server.iter().filter(|key| key.holds == Holds::Map).map(|key| key.path.as_str());
             hint::nearest(head, maps).map(|found| format!("{found}.{name}"))
         });
     }
-    let near = near
-        .map(|found| format!(" (did you mean `{found}`?)"))
-        .unwrap_or_default();
+    let near = near.map(|found| format!(" (did you mean `{found}`?)")).unwrap_or_default();
     ConfigError::about("--set", format!("unknown key {}{near}", quoted(key)))
 }
 
 fn utf8<'a>(text: &'a OsStr, flag: &str) -> Result<&'a str, ConfigError> {
-    text.to_str()
-        .ok_or_else(|| ConfigError::about(flag, "the value is not UTF-8"))
+    text.to_str().ok_or_else(|| ConfigError::about(flag, "the value is not UTF-8"))
 }

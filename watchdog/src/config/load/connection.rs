@@ -38,16 +38,9 @@ pub(super) fn gather(
         let Some(value) = environment.get(variable).filter(|value| !value.is_empty()) else {
             continue;
         };
-        let origin = Origin {
-            source: sources.add(Source::Variable(variable.to_owned())),
-            path: Vec::new(),
-        };
+        let origin = Origin { source: sources.add(Source::Variable(variable.to_owned())), path: Vec::new() };
         match value.to_str() {
-            Some(text) => found.push(Connection {
-                variable,
-                key,
-                node: Node::text(text, origin),
-            }),
+            Some(text) => found.push(Connection { variable, key, node: Node::text(text, origin) }),
             None => errors.push(ConfigError::about(variable, "the value is not UTF-8")),
         }
     }
@@ -56,9 +49,7 @@ pub(super) fn gather(
 
 /// Whether one of them is about restarts.
 pub(super) fn any_restart(connections: &[Connection]) -> bool {
-    connections
-        .iter()
-        .any(|connection| connection.key.starts_with("restart."))
+    connections.iter().any(|connection| connection.key.starts_with("restart."))
 }
 
 /// Whether a layer chooses how delays are made.

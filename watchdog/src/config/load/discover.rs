@@ -28,12 +28,7 @@ pub(super) fn find(input: &Input, environment: &Environment) -> Option<PathBuf> 
 
 /// The usual places, in their order.
 pub(super) fn usual(input: &Input, environment: &Environment) -> Vec<PathBuf> {
-    let set = |name: &str| {
-        environment
-            .get(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let set = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let user = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
     let mut places = vec![input.places.working.join("mcp-watchdog.yaml")];
     places.extend(user.map(|folder| folder.join("mcp-watchdog/config.yaml")));
@@ -52,10 +47,7 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
         return Err(ConfigError::about(name, "is longer than 4 MiB"));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
-        ConfigError::about(
-            name,
-            format!("is not UTF-8 text (byte {})", error.utf8_error().valid_up_to()),
-        )
+        ConfigError::about(name, format!("is not UTF-8 text (byte {})", error.utf8_error().valid_up_to()))
     })?;
     Ok(text.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(text))
 }

@@ -30,9 +30,7 @@ impl Environment {
 
     /// All variables whose names are text, in the order of names.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &OsStr)> {
-        self.0
-            .iter()
-            .filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())))
+        self.0.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())))
     }
 
     /// All of it.
@@ -66,10 +64,7 @@ impl Layers {
             }
             None => None,
         };
-        let keys = Keys {
-            server: keys::server(),
-            top: keys::top(),
-        };
+        let keys = Keys { server: keys::server(), top: keys::top() };
         let connections = connection::gather(&environment, &mut sources, &mut errors);
         let mut variables = variables::gather(&environment, &keys, &mut sources, &mut errors, &mut warnings);
         let mut options = Vec::new();
@@ -79,23 +74,10 @@ impl Layers {
                 Err(error) => errors.push(error),
             }
         }
-        for assignment in variables
-            .iter_mut()
-            .chain(&mut options)
-            .filter(|a| a.scope != Scope::Top)
-        {
+        for assignment in variables.iter_mut().chain(&mut options).filter(|a| a.scope != Scope::Top) {
             document::section(&mut assignment.tree, &sources, &mut errors);
         }
-        Ok(Self {
-            sources,
-            environment,
-            warnings,
-            errors,
-            file,
-            connections,
-            variables,
-            options,
-        })
+        Ok(Self { sources, environment, warnings, errors, file, connections, variables, options })
     }
 
     /// The file, where one is read.
@@ -105,26 +87,19 @@ impl Layers {
 
     /// The file's name for messages.
     pub(super) fn file_title(&self) -> String {
-        self.file_name()
-            .map(|path| path.display().to_string())
-            .unwrap_or_default()
+        self.file_name().map(|path| path.display().to_string()).unwrap_or_default()
     }
 
     /// The names of the file's servers, in the order of writing.
     pub(super) fn names(&self) -> Vec<String> {
         let servers = self.file.as_ref().and_then(|(_, root)| root.get("servers"));
-        servers
-            .map(|servers| servers.entries().iter().map(|(name, _)| name.clone()).collect())
-            .unwrap_or_default()
+        servers.map(|servers| servers.entries().iter().map(|(name, _)| name.clone()).collect()).unwrap_or_default()
     }
 
     /// Why the sidecar form cannot run this server of the file, where it is a remote one.
     pub(super) fn remote(&self, name: &str) -> Option<String> {
         let server = self.section(name)?;
-        let kind = server
-            .get("type")
-            .and_then(Node::scalar)
-            .filter(|kind| *kind != "stdio");
+        let kind = server.get("type").and_then(Node::scalar).filter(|kind| *kind != "stdio");
         match (kind, server.get("url")) {
             (Some(kind), _) => Some(format!("remote ({kind}), not run by this version")),
             (None, Some(_)) => Some("remote, not run by this version".to_owned()),
@@ -134,18 +109,13 @@ impl Layers {
 
     /// The file's own section of a server.
     pub(super) fn section(&self, name: &str) -> Option<&Node> {
-        self.file
-            .as_ref()
-            .and_then(|(_, root)| root.get("servers"))
-            .and_then(|servers| servers.get(name))
+        self.file.as_ref().and_then(|(_, root)| root.get("servers")).and_then(|servers| servers.get(name))
     }
 
     /// The merged section of one server.
     pub(super) fn server(&self, name: &str, warnings: &mut Vec<String>) -> Result<Node, ConfigError> {
         let lower: Vec<&Node> = self.defaults().into_iter().chain(self.section(name)).collect();
-        let upper: Vec<&Node> = of_server(&self.variables, name)
-            .chain(of_server(&self.options, name))
-            .collect();
+        let upper: Vec<&Node> = of_server(&self.variables, name).chain(of_server(&self.options, name)).collect();
         self.warn_of_strangers(name, warnings);
 
         let mut tree = parse_builtin(builtin::SERVER, Sources::BUILT_IN)?;
@@ -179,11 +149,7 @@ impl Layers {
             }
             tree.overlay(root);
         }
-        let assignments = self
-            .variables
-            .iter()
-            .chain(&self.options)
-            .filter(|a| a.scope == Scope::Top);
+        let assignments = self.variables.iter().chain(&self.options).filter(|a| a.scope == Scope::Top);
         assignments.for_each(|assignment| tree.overlay(assignment.tree.clone()));
         Ok(tree)
     }
@@ -194,14 +160,9 @@ impl Layers {
 
     /// The section of the preset that the highest layer names.
     fn preset<'a>(&self, written: impl Iterator<Item = &'a Node>) -> Result<Node, ConfigError> {
-        let named = written
-            .filter_map(|layer| layer.get("preset"))
-            .last()
-            .and_then(Node::scalar);
+        let named = written.filter_map(|layer| layer.get("preset")).last().and_then(Node::scalar);
         // A name that is none is reported when the section is read.
-        let preset = named
-            .and_then(|name| Preset::from_text(name).ok())
-            .unwrap_or(Preset::Relentless);
+        let preset = named.and_then(|name| Preset::from_text(name).ok()).unwrap_or(Preset::Relentless);
         self.preset_section(preset)
     }
 
@@ -257,12 +218,7 @@ fn parse_file(
     errors: &mut Vec<ConfigError>,
 ) -> Result<Node, ConfigErrors> {
     let name = path.display().to_string();
-    let file = File {
-        name: name.clone(),
-        text: discover::read(path)?,
-        secrets: OnceLock::new(),
-        root: None,
-    };
+    let file = File { name: name.clone(), text: discover::read(path)?, secrets: OnceLock::new(), root: None };
     let id = sources.add(Source::File(file.clone()));
     let mut root = yaml::parse(&file.text, id).map_err(|error| match error.place {
         Some(at) => ConfigError::about(format!("{name}:{}:{}", at.line, at.column), error.message)
@@ -276,12 +232,7 @@ fn parse_file(
     document::settle(&mut root, sources, errors);
     for (server, node) in root.get("servers").map(Node::entries).unwrap_or_default() {
         if !select::is_name(server) {
-            errors.push(ConfigError::located(
-                sources,
-                &node.origin,
-                Target::Key(0),
-                select::not_a_name(server),
-            ));
+            errors.push(ConfigError::located(sources, &node.origin, Target::Key(0), select::not_a_name(server)));
         }
     }
     // The whole file is read once, so that a slip in a server that is not the selected one is reported too.

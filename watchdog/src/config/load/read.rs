@@ -60,8 +60,6 @@ fn unknown(key: &str, fields: &[&str]) -> String {
     }
     let keys = keys::server();
     let paths: Vec<&str> = keys.iter().map(|key| key.path.as_str()).collect();
-    let near = hint::nearest_key(key, &paths)
-        .map(|found| format!(" (did you mean \"{found}\"?)"))
-        .unwrap_or_default();
+    let near = hint::nearest_key(key, &paths).map(|found| format!(" (did you mean \"{found}\"?)")).unwrap_or_default();
     format!("unknown field {}{near}", quoted(key))
 }

@@ -26,11 +26,7 @@ pub(super) fn one(layers: &Layers, input: &Input) -> Result<String, ConfigError>
         (None, [only]) => Ok(only.clone()),
         (None, names) => Err(ConfigError::about(
             layers.file_title(),
-            format!(
-                "has {} servers, and this runs one; choose it with --name ({})",
-                names.len(),
-                names.join(", ")
-            ),
+            format!("has {} servers, and this runs one; choose it with --name ({})", names.len(), names.join(", ")),
         )),
     }
 }
@@ -57,10 +53,7 @@ fn in_file(layers: &Layers, input: &Input, without: &str) -> Result<Vec<String>,
     if layers.file_name().is_none() {
         let places = discover::usual(input, &layers.environment);
         let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
-        return Err(ConfigError::new(format!(
-            "{without} (looked for {})",
-            places.join(", ")
-        )));
+        return Err(ConfigError::new(format!("{without} (looked for {})", places.join(", "))));
     }
     let names = layers.names();
     if names.is_empty() {
@@ -74,12 +67,7 @@ fn in_file(layers: &Layers, input: &Input, without: &str) -> Result<Vec<String>,
 
 /// `--name`, or else `MCP_WATCHDOG_NAME`.
 fn asked(layers: &Layers, input: &Input) -> Result<Option<String>, ConfigError> {
-    let variable = || {
-        layers
-            .environment
-            .get("MCP_WATCHDOG_NAME")
-            .filter(|value| !value.is_empty())
-    };
+    let variable = || layers.environment.get("MCP_WATCHDOG_NAME").filter(|value| !value.is_empty());
     let (from, value) = match (&input.name, variable()) {
         (Some(name), _) => ("--name", name.as_os_str()),
         (None, Some(name)) => ("MCP_WATCHDOG_NAME", name),
@@ -87,10 +75,7 @@ fn asked(layers: &Layers, input: &Input) -> Result<Option<String>, ConfigError> 
     };
     match value.to_str() {
         Some(name) if is_name(name) => Ok(Some(name.to_owned())),
-        _ => Err(ConfigError::about(
-            from,
-            format!("{} {NAME_RULE}", quoted(&value.to_string_lossy())),
-        )),
+        _ => Err(ConfigError::about(from, format!("{} {NAME_RULE}", quoted(&value.to_string_lossy())))),
     }
 }
 
@@ -112,22 +97,12 @@ fn is_name_byte(byte: u8) -> bool {
 
 /// The base name of COMMAND, with `-` for every character that a name cannot have.
 fn of_command(command: &[std::ffi::OsString]) -> String {
-    let program = command
-        .first()
-        .map(Path::new)
-        .and_then(Path::file_name)
-        .unwrap_or_default();
+    let program = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let name: String = program
         .to_string_lossy()
         .chars()
         .take(LONGEST_NAME)
-        .map(|c| {
-            if u8::try_from(c).is_ok_and(is_name_byte) {
-                c
-            } else {
-                '-'
-            }
-        })
+        .map(|c| if u8::try_from(c).is_ok_and(is_name_byte) { c } else { '-' })
         .collect();
     if name.is_empty() { "server".to_owned() } else { name }
 }

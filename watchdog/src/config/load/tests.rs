@@ -18,10 +18,7 @@ struct Case {
 impl Case {
     /// The sidecar form with a command and nothing else.
     fn command() -> Self {
-        let input = Input {
-            command: vec!["/bin/fake-server".into()],
-            ..Input::default()
-        };
+        let input = Input { command: vec!["/bin/fake-server".into()], ..Input::default() };
         Self::with(input)
     }
 
@@ -35,10 +32,7 @@ impl Case {
 
     fn with(mut input: Input) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        input.places = Places {
-            working: folder.path().to_owned(),
-            system: folder.path().join("etc.yaml"),
-        };
+        input.places = Places { working: folder.path().to_owned(), system: folder.path().join("etc.yaml") };
         Self { folder, input }
     }
 
@@ -60,11 +54,7 @@ impl Case {
     }
 
     fn option(mut self, flag: &'static str, key: &'static str, value: &str) -> Self {
-        self.input.settings.push(Setting::Named {
-            flag,
-            key,
-            value: value.into(),
-        });
+        self.input.settings.push(Setting::Named { flag, key, value: value.into() });
         self
     }
 
@@ -91,9 +81,7 @@ impl Case {
     #[track_caller]
     fn error(&self) -> String {
         let errors = self.load().expect_err("this configuration must not load");
-        errors
-            .to_string()
-            .replace(&format!("{}/", self.folder.path().display()), "")
+        errors.to_string().replace(&format!("{}/", self.folder.path().display()), "")
     }
 }
 

@@ -21,15 +21,7 @@ pub(super) fn name(dotted: &str) -> String {
 
 /// A server's name as it stands in a variable: letters in one case, and `_` for everything else.
 pub(super) fn fold(name: &str) -> String {
-    name.chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_lowercase()
-            } else {
-                '_'
-            }
-        })
-        .collect()
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
 }
 
 /// What the variables set. An unknown one is a warning, because a sidecar inside a sidecar inherits the outer one's.
@@ -53,10 +45,7 @@ pub(super) fn gather(
             continue;
         };
         let text = value.to_str().ok_or_else(|| "the value is not UTF-8".to_owned());
-        let origin = Origin {
-            source: sources.add(Source::Variable(variable.to_owned())),
-            path: Vec::new(),
-        };
+        let origin = Origin { source: sources.add(Source::Variable(variable.to_owned())), path: Vec::new() };
         match text.and_then(|text| assign::value(text, holds, &origin)) {
             Ok(node) => {
                 let mut tree = Node::empty(origin);
@@ -85,9 +74,7 @@ fn target(rest: &str, keys: &Keys) -> Option<(Scope, String, Holds)> {
     }
     let dotted = rest.replace("__", ".").to_lowercase();
     let find = |keys: &[Key], dotted: &str| {
-        keys.iter()
-            .find(|key| key.path.to_lowercase() == dotted)
-            .map(|key| (key.path.clone(), key.holds))
+        keys.iter().find(|key| key.path.to_lowercase() == dotted).map(|key| (key.path.clone(), key.holds))
     };
     if let Some(of_server) = dotted.strip_prefix("servers.") {
         let (server, dotted) = of_server.split_once('.')?;
@@ -105,8 +92,6 @@ fn unknown(variable: &str, keys: &Keys) -> String {
     let names: Vec<String> = keys.top.iter().chain(&keys.server).map(|key| name(&key.path)).collect();
     let rest = variable.strip_prefix(PREFIX).unwrap_or(variable);
     let near = hint::nearest(rest, names.iter().filter_map(|name| name.strip_prefix(PREFIX)));
-    let near = near
-        .map(|found| format!(" (did you mean {PREFIX}{found}?)"))
-        .unwrap_or_default();
+    let near = near.map(|found| format!(" (did you mean {PREFIX}{found}?)")).unwrap_or_default();
     format!("{variable} is not a variable of this program and has no effect{near}")
 }

@@ -38,12 +38,7 @@ pub(super) fn settle(
         .as_ref()
         .and_then(|Written(cwd)| expanded(cwd, &[Step::Key("cwd".to_owned())], context, errors).map(PathBuf::from));
     let env = environment(written, context, errors);
-    Some(Command {
-        program,
-        args,
-        cwd,
-        env,
-    })
+    Some(Command { program, args, cwd, env })
 }
 
 /// The command of a file.
@@ -84,9 +79,7 @@ fn expanded(text: &str, path: &[Step], context: &Context<'_>, errors: &mut Vec<C
         Ok(value) if value.as_encoded_bytes().contains(&0) => Err("cannot hold a NUL byte".to_owned()),
         result => result,
     };
-    result
-        .map_err(|message| errors.push(context.error_at(path, message)))
-        .ok()
+    result.map_err(|message| errors.push(context.error_at(path, message))).ok()
 }
 
 /// Inherited, then the file's lines, then `env`.
@@ -96,11 +89,7 @@ fn environment(
     errors: &mut Vec<ConfigError>,
 ) -> Vec<(OsString, OsString)> {
     let inherit = written.inherit_env.as_ref().is_none_or(|Written(inherit)| *inherit);
-    let mut settled = if inherit {
-        environment::inherited(context.environment.all())
-    } else {
-        BTreeMap::new()
-    };
+    let mut settled = if inherit { environment::inherited(context.environment.all()) } else { BTreeMap::new() };
     if let Some(Written(name)) = &written.env_file {
         match env_file(name, context) {
             Ok(pairs) => settled.extend(pairs.into_iter().map(|(key, value)| (key.into(), value.into()))),
@@ -126,11 +115,7 @@ fn env_file(name: &str, context: &Context<'_>) -> Result<Vec<(String, String)>, 
     let wrong = |message: String| context.error("env_file", message);
     let name = expand(name, |name| context.environment.get(name)).map_err(wrong)?;
     let node = context.node(&[Step::Key("env_file".to_owned())]);
-    let folder = context
-        .effective
-        .sources
-        .folder(node.origin.source)
-        .unwrap_or_else(|| Path::new(""));
+    let folder = context.effective.sources.folder(node.origin.source).unwrap_or_else(|| Path::new(""));
     let path = folder.join(&name);
     let text = read(&path).map_err(|error| wrong(format!("{} cannot be read: {error}", path.display())))?;
     environment::parse_file(&text).map_err(|(line, error)| wrong(format!("{}:{line}: {error}", path.display())))

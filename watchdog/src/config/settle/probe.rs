@@ -35,24 +35,12 @@ fn chain(written: Vec<file::Link>, context: &Context<'_>) -> Result<Vec<Link>, C
     let mut errors: Vec<ConfigError> = Vec::new();
     let mut chain = Vec::with_capacity(written.len());
     for (index, file::Link { kind, timeout, options }) in written.into_iter().enumerate() {
-        let link = Link {
-            kind,
-            timeout,
-            options: Value::Object(options),
-        };
+        let link = Link { kind, timeout, options: Value::Object(options) };
         if let Err(message) = (context.known)(&link) {
-            let path = [
-                Step::Key("probe".to_owned()),
-                Step::Key("chain".to_owned()),
-                Step::Index(index),
-            ];
+            let path = [Step::Key("probe".to_owned()), Step::Key("chain".to_owned()), Step::Index(index)];
             errors.push(context.error_at(&path, message));
         }
         chain.push(link);
     }
-    if errors.is_empty() {
-        Ok(chain)
-    } else {
-        Err(ConfigErrors(errors))
-    }
+    if errors.is_empty() { Ok(chain) } else { Err(ConfigErrors(errors)) }
 }

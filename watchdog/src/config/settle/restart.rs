@@ -37,20 +37,13 @@ fn delays(written: &file::Restart, context: &Context<'_>) -> Result<Delays, Conf
         return Err(context.error("restart.max_delay", "is shorter than `restart.initial_delay`"));
     }
     // Whoever asks for a first delay above a maximum that nobody wrote means that delay.
-    Ok(Delays::Exponential {
-        initial,
-        multiplier,
-        max: max.max(initial),
-    })
+    Ok(Delays::Exponential { initial, multiplier, max: max.max(initial) })
 }
 
 /// Whether the maximum is the user's own.
 fn is_written(context: &Context<'_>) -> bool {
     let node = context.effective.server.at("restart.max_delay");
     node.is_some_and(|node| {
-        !matches!(
-            context.effective.sources.get(node.origin.source),
-            Source::BuiltIn | Source::Preset(_)
-        )
+        !matches!(context.effective.sources.get(node.origin.source), Source::BuiltIn | Source::Preset(_))
     })
 }

@@ -32,10 +32,7 @@ fn each(tree: &Node, keys: &[&str], effective: &Effective, warnings: &mut Vec<St
     for key in keys {
         let Some(node) = tree.at(key) else { continue };
         if !matches!(effective.sources.get(node.origin.source), Source::BuiltIn) {
-            warnings.push(format!(
-                "{}: `{key}` has no effect in this version",
-                effective.sources.name(&node.origin)
-            ));
+            warnings.push(format!("{}: `{key}` has no effect in this version", effective.sources.name(&node.origin)));
         }
     }
 }

@@ -29,10 +29,7 @@ pub(crate) enum Target {
 pub(crate) fn locate(text: &str, path: &[Step], target: Target) -> Option<Place> {
     let found = Find { path, target }.deserialize(serde_yaml::Deserializer::from_str(text));
     match (found, path) {
-        (Err(error), _) => error.location().map(|at| Place {
-            line: at.line(),
-            column: at.column(),
-        }),
+        (Err(error), _) => error.location().map(|at| Place { line: at.line(), column: at.column() }),
         (Ok(()), [shorter @ .., _]) => locate(text, shorter, Target::Value),
         (Ok(()), []) => None,
     }
@@ -48,11 +45,7 @@ impl<'de> DeserializeSeed<'de> for Find<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        if self.path.is_empty() {
-            deserializer.deserialize_any(Here)
-        } else {
-            deserializer.deserialize_any(self)
-        }
+        if self.path.is_empty() { deserializer.deserialize_any(Here) } else { deserializer.deserialize_any(self) }
     }
 }
 
@@ -81,10 +74,7 @@ impl<'de> Visitor<'de> for Find<'_> {
         for _ in 0..*wanted {
             items.next_element::<IgnoredAny>()?;
         }
-        items.next_element_seed(Find {
-            path: rest,
-            target: self.target,
-        })?;
+        items.next_element_seed(Find { path: rest, target: self.target })?;
         drain(items)
     }
 
@@ -99,10 +89,7 @@ impl<'de> Visitor<'de> for Find<'_> {
         };
         while let Some(matches) = entries.next_key_seed(FindKey { wanted, nth: &mut nth })? {
             if matches && (self.target == Target::Value || !rest.is_empty()) {
-                entries.next_value_seed(Find {
-                    path: rest,
-                    target: self.target,
-                })?;
+                entries.next_value_seed(Find { path: rest, target: self.target })?;
             } else {
                 entries.next_value::<IgnoredAny>()?;
             }

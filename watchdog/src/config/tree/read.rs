@@ -53,10 +53,7 @@ impl std::error::Error for Fault {}
 
 impl Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self {
-            path: Vec::new(),
-            what: Wrong::Value(message.to_string()),
-        }
+        Self { path: Vec::new(), what: Wrong::Value(message.to_string()) }
     }
 
     // Never with the value: it may be a secret, and types know best how to quote their own.
@@ -70,10 +67,7 @@ impl Error for Fault {
     }
 
     fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
-        Self {
-            path: Vec::new(),
-            what: Wrong::Unknown(expected),
-        }
+        Self { path: Vec::new(), what: Wrong::Unknown(expected) }
     }
 }
 
@@ -131,11 +125,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        if self.0.is_null() {
-            visitor.visit_none()
-        } else {
-            visitor.visit_some(self)
-        }
+        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -185,9 +175,7 @@ impl<'de> SeqAccess<'de> for Items<'_> {
             return Ok(None);
         };
         self.next += 1;
-        seed.deserialize(Reader(item))
-            .map(Some)
-            .map_err(|fault| fault.within(Step::Index(index)))
+        seed.deserialize(Reader(item)).map(Some).map_err(|fault| fault.within(Step::Index(index)))
     }
 }
 
@@ -204,9 +192,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
             return Ok(None);
         };
         let reader: StrDeserializer<'_, Fault> = key.as_str().into_deserializer();
-        seed.deserialize(reader)
-            .map(Some)
-            .map_err(|fault| fault.within(Step::Key(key.clone())))
+        seed.deserialize(reader).map(Some).map_err(|fault| fault.within(Step::Key(key.clone())))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
@@ -214,8 +200,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
             return Err(Fault::custom("a value was asked for twice"));
         };
         self.next += 1;
-        seed.deserialize(Reader(node))
-            .map_err(|fault| fault.within(Step::Key(key.clone())))
+        seed.deserialize(Reader(node)).map_err(|fault| fault.within(Step::Key(key.clone())))
     }
 }
 

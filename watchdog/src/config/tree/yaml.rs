@@ -18,33 +18,17 @@ pub(crate) struct SyntaxError {
 
 /// Reads a text. Duplicate keys stay in the tree, for the caller to report.
 pub(crate) fn parse(text: &str, source: SourceId) -> Result<Node, SyntaxError> {
-    let origin = Origin {
-        source,
-        path: Vec::new(),
-    };
+    let origin = Origin { source, path: Vec::new() };
     if text.trim().is_empty() {
-        return Ok(Node {
-            value: Value::Scalar(Scalar {
-                text: String::new(),
-                kind: Kind::Null,
-            }),
-            origin,
-        });
+        return Ok(Node { value: Value::Scalar(Scalar { text: String::new(), kind: Kind::Null }), origin });
     }
-    let mut node = Build { origin }
-        .deserialize(serde_yaml::Deserializer::from_str(text))
-        .map_err(|e| syntax(&e))?;
-    Spell { node: &mut node }
-        .deserialize(serde_yaml::Deserializer::from_str(text))
-        .map_err(|e| syntax(&e))?;
+    let mut node = Build { origin }.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|e| syntax(&e))?;
+    Spell { node: &mut node }.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|e| syntax(&e))?;
     Ok(node)
 }
 
 fn syntax(error: &serde_yaml::Error) -> SyntaxError {
-    let place = error.location().map(|at| Place {
-        line: at.line(),
-        column: at.column(),
-    });
+    let place = error.location().map(|at| Place { line: at.line(), column: at.column() });
     let mut message = error.to_string();
     if message.contains("more than one document") {
         "holds more than one YAML document".clone_into(&mut message);
@@ -62,13 +46,7 @@ struct Build {
 
 impl Build {
     fn scalar<E>(self, kind: Kind) -> Result<Node, E> {
-        Ok(Node {
-            value: Value::Scalar(Scalar {
-                text: String::new(),
-                kind,
-            }),
-            origin: self.origin,
-        })
+        Ok(Node { value: Value::Scalar(Scalar { text: String::new(), kind }), origin: self.origin })
     }
 }
 
@@ -129,29 +107,19 @@ impl<'de> Visitor<'de> for Build {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Self {
-            origin: self.origin.child(Step::Index(list.len())),
-        })? {
+        while let Some(item) = items.next_element_seed(Self { origin: self.origin.child(Step::Index(list.len())) })? {
             list.push(item);
         }
-        Ok(Node {
-            value: Value::List(list),
-            origin: self.origin,
-        })
+        Ok(Node { value: Value::List(list), origin: self.origin })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
         let mut map = Vec::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let node = entries.next_value_seed(Self {
-                origin: self.origin.child(Step::Key(key.clone())),
-            })?;
+            let node = entries.next_value_seed(Self { origin: self.origin.child(Step::Key(key.clone())) })?;
             map.push((key, node));
         }
-        Ok(Node {
-            value: Value::Map(map),
-            origin: self.origin,
-        })
+        Ok(Node { value: Value::Map(map), origin: self.origin })
     }
 }
 

@@ -31,11 +31,7 @@ fn a_reused_id_is_replaced_and_restored() {
         asks.lost(ONE);
         let replacement = asks.asked(TWO, &id(raw), None).expect("the old one is unanswered");
         assert_ne!(replacement.key, key(raw));
-        assert_eq!(
-            asks.answered(&key(raw), Some(TWO)),
-            Answer::Swallow,
-            "the late answer to the old dialog"
-        );
+        assert_eq!(asks.answered(&key(raw), Some(TWO)), Answer::Swallow, "the late answer to the old dialog");
         assert_eq!(asks.answered(&replacement.key, Some(TWO)), Answer::Pass(id(raw)));
     }
 }

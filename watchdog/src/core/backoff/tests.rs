@@ -1,13 +1,7 @@
 use super::*;
 
 fn backoff(delays: Delays, jitter: f64, max: Option<u32>) -> Backoff {
-    Backoff {
-        delays,
-        jitter,
-        max_attempts: max,
-        attempts: 0,
-        scheduled: 0,
-    }
+    Backoff { delays, jitter, max_attempts: max, attempts: 0, scheduled: 0 }
 }
 
 fn secs(list: &[u64]) -> Vec<Duration> {
@@ -25,11 +19,8 @@ fn s244_the_last_delay_of_a_schedule_is_held() {
 
 #[test]
 fn s54_exponential_delays_grow_to_the_cap_with_ten_percent_of_jitter() {
-    let delays = Delays::Exponential {
-        initial: Duration::from_secs(1),
-        multiplier: 2.0,
-        max: Duration::from_secs(180),
-    };
+    let delays =
+        Delays::Exponential { initial: Duration::from_secs(1), multiplier: 2.0, max: Duration::from_secs(180) };
     let row = backoff(delays.clone(), 0.1, None);
     let plain: Vec<_> = (0..10).map(|n| row.delay(n)).collect();
     assert_eq!(plain, secs(&[1, 2, 4, 8, 16, 32, 64, 128, 180, 180]));

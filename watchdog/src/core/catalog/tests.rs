@@ -13,18 +13,9 @@ fn tools(names: &[&str], next: Option<&str>) -> String {
 fn a_list_in_another_order_is_the_same_list() {
     let mut catalog = Catalog::new(false);
     catalog.learn(ListKind::Tools, None, tools(&["a", "b"], None).as_bytes());
-    assert_eq!(
-        catalog.refreshed(ListKind::Tools, tools(&["b", "a"], None).as_bytes()),
-        Refreshed::Done(false)
-    );
-    assert_eq!(
-        catalog.refreshed(ListKind::Tools, tools(&["b", "c"], None).as_bytes()),
-        Refreshed::Done(true)
-    );
-    assert_eq!(
-        catalog.refreshed(ListKind::Tools, tools(&["b", "c"], None).as_bytes()),
-        Refreshed::Done(false)
-    );
+    assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["b", "a"], None).as_bytes()), Refreshed::Done(false));
+    assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["b", "c"], None).as_bytes()), Refreshed::Done(true));
+    assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["b", "c"], None).as_bytes()), Refreshed::Done(false));
 }
 
 #[test]
@@ -34,10 +25,7 @@ fn pages_are_followed_and_compared_together() {
     catalog.learn(ListKind::Tools, Some(b"\"p2\""), tools(&["b"], None).as_bytes());
     let more = catalog.refreshed(ListKind::Tools, tools(&["a"], Some("x")).as_bytes());
     assert_eq!(more, Refreshed::More(Bytes::from_static(b"\"x\"")));
-    assert_eq!(
-        catalog.refreshed(ListKind::Tools, tools(&["c"], None).as_bytes()),
-        Refreshed::Done(true)
-    );
+    assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["c"], None).as_bytes()), Refreshed::Done(true));
 }
 
 #[test]
@@ -46,10 +34,7 @@ fn s184_an_answer_that_is_no_list_keeps_the_published_one() {
     let good = tools(&["a"], None);
     catalog.learn(ListKind::Tools, None, good.as_bytes());
     assert_eq!(catalog.refreshed(ListKind::Tools, b"{}"), Refreshed::Unreadable);
-    assert_eq!(
-        catalog.first_page(ListKind::Tools).map(|page| &page[..]),
-        Some(good.as_bytes())
-    );
+    assert_eq!(catalog.first_page(ListKind::Tools).map(|page| &page[..]), Some(good.as_bytes()));
 }
 
 #[test]

@@ -4,20 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-const ANY: ChainPolicy = ChainPolicy {
-    mode: ChainMode::Any,
-    confirmations: 1,
-};
-const ALL: ChainPolicy = ChainPolicy {
-    mode: ChainMode::All,
-    confirmations: 1,
-};
+const ANY: ChainPolicy = ChainPolicy { mode: ChainMode::Any, confirmations: 1 };
+const ALL: ChainPolicy = ChainPolicy { mode: ChainMode::All, confirmations: 1 };
 
 fn links() -> Vec<Link> {
-    let link = |name: &str, skippable| Link {
-        name: name.to_owned(),
-        skippable,
-    };
+    let link = |name: &str, skippable| Link { name: name.to_owned(), skippable };
     vec![link("ping", true), link("tools_list", false)]
 }
 
@@ -62,10 +53,7 @@ fn any_first_pass_is_life_and_ends_the_chain() {
     assert_eq!(outcome(ANY, [silence(), pass()]), Outcome::Alive);
     assert_eq!(outcome(ANY, [(Verdict::Pass, Heard::Unknown)]), Outcome::Alive);
     let busy = (Verdict::Busy("indexing".into()), Heard::Answer);
-    assert_eq!(
-        outcome(ANY, [silence(), busy]),
-        Outcome::Busy("tools_list: indexing".into())
-    );
+    assert_eq!(outcome(ANY, [silence(), busy]), Outcome::Busy("tools_list: indexing".into()));
 }
 
 #[test]
@@ -76,24 +64,15 @@ fn any_silence_of_all_links_is_death_with_all_reasons() {
 
 #[test]
 fn any_one_failure_is_enough_where_nothing_passes() {
-    assert_eq!(
-        outcome(ANY, [unsupported(), silence()]),
-        Outcome::Dead("tools_list: no answer".into())
-    );
-    assert_eq!(
-        outcome(ANY, [silence(), inconclusive()]),
-        Outcome::Dead("ping: no answer".into())
-    );
+    assert_eq!(outcome(ANY, [unsupported(), silence()]), Outcome::Dead("tools_list: no answer".into()));
+    assert_eq!(outcome(ANY, [silence(), inconclusive()]), Outcome::Dead("ping: no answer".into()));
 }
 
 #[test]
 fn links_that_cannot_tell_decide_nothing() {
     let reason = "no link could tell (ping: not supported here; tools_list: hm)";
     for policy in [ANY, ALL] {
-        assert_eq!(
-            outcome(policy, [unsupported(), inconclusive()]),
-            Outcome::Undecided(reason.into())
-        );
+        assert_eq!(outcome(policy, [unsupported(), inconclusive()]), Outcome::Undecided(reason.into()));
     }
 }
 
@@ -108,10 +87,7 @@ fn a_reply_is_life_also_where_the_probe_could_not_read_it() {
 #[test]
 fn all_ends_at_the_first_failure_and_needs_one_pass() {
     assert_eq!(outcome(ALL, [silence()]), Outcome::Dead("ping: no answer".into()));
-    assert_eq!(
-        outcome(ALL, [pass(), silence()]),
-        Outcome::Dead("tools_list: no answer".into())
-    );
+    assert_eq!(outcome(ALL, [pass(), silence()]), Outcome::Dead("tools_list: no answer".into()));
     assert_eq!(outcome(ALL, [pass(), pass()]), Outcome::Alive);
     assert_eq!(outcome(ALL, [unsupported(), pass()]), Outcome::Alive);
     let busy = (Verdict::Busy("indexing".into()), Heard::Answer);
@@ -120,62 +96,29 @@ fn all_ends_at_the_first_failure_and_needs_one_pass() {
 
 #[test]
 fn a_failure_has_to_be_confirmed_in_a_row() {
-    let twice = ChainPolicy {
-        confirmations: 2,
-        ..ANY
-    };
+    let twice = ChainPolicy { confirmations: 2, ..ANY };
     let half = run(chain(twice), [silence(), silence()]);
-    assert_eq!(
-        (half.next_link(), half.round(), half.links_left()),
-        (Some(LinkIndex(0)), 1, 2)
-    );
+    assert_eq!((half.next_link(), half.round(), half.links_left()), (Some(LinkIndex(0)), 1, 2));
     let unfinished = Outcome::Undecided("the chain was ended before it was done".into());
     assert_eq!(half.finish(&Evidence::default()), unfinished);
-    assert!(matches!(
-        outcome(twice, [silence(), silence(), silence(), silence()]),
-        Outcome::Dead(_)
-    ));
-    assert_eq!(
-        outcome(twice, [silence(), silence(), silence(), pass()]),
-        Outcome::Alive
-    );
-    assert!(matches!(
-        outcome(twice, [silence(), silence(), unsupported(), unsupported()]),
-        Outcome::Undecided(_)
-    ));
-    let never = ChainPolicy {
-        confirmations: 0,
-        ..ANY
-    };
-    assert!(
-        matches!(outcome(never, [silence(), silence()]), Outcome::Dead(_)),
-        "zero counts as one"
-    );
+    assert!(matches!(outcome(twice, [silence(), silence(), silence(), silence()]), Outcome::Dead(_)));
+    assert_eq!(outcome(twice, [silence(), silence(), silence(), pass()]), Outcome::Alive);
+    assert!(matches!(outcome(twice, [silence(), silence(), unsupported(), unsupported()]), Outcome::Undecided(_)));
+    let never = ChainPolicy { confirmations: 0, ..ANY };
+    assert!(matches!(outcome(never, [silence(), silence()]), Outcome::Dead(_)), "zero counts as one");
 }
 
 #[test]
 fn signs_of_life_rebut_silence() {
     let chain = run(chain(ANY), [silence(), silence()]);
     let window = Duration::from_secs(1);
-    let idle = Evidence {
-        window,
-        ..Evidence::default()
-    };
+    let idle = Evidence { window, ..Evidence::default() };
     assert!(matches!(chain.finish(&idle), Outcome::Dead(_)));
     for evidence in [
-        Evidence {
-            bytes_seen: true,
-            ..idle
-        },
+        Evidence { bytes_seen: true, ..idle },
         Evidence { progress: true, ..idle },
-        Evidence {
-            serial_call_in_flight: true,
-            ..idle
-        },
-        Evidence {
-            cpu_used: Duration::from_millis(50),
-            ..idle
-        },
+        Evidence { serial_call_in_flight: true, ..idle },
+        Evidence { cpu_used: Duration::from_millis(50), ..idle },
     ] {
         assert!(matches!(chain.finish(&evidence), Outcome::Busy(_)), "{evidence:?}");
     }
@@ -186,30 +129,18 @@ fn processor_time_proves_work_from_a_twentieth_and_two_ticks_on() {
     let chain = run(chain(ANY), [silence(), silence()]);
     let outcome = |cpu, window| {
         let (cpu_used, window) = (Duration::from_millis(cpu), Duration::from_millis(window));
-        chain.finish(&Evidence {
-            cpu_used,
-            window,
-            ..Evidence::default()
-        })
+        chain.finish(&Evidence { cpu_used, window, ..Evidence::default() })
     };
     assert!(matches!(outcome(49, 1000), Outcome::Dead(_)));
     assert!(matches!(outcome(50, 1000), Outcome::Busy(_)));
-    assert!(
-        matches!(outcome(19, 100), Outcome::Dead(_)),
-        "below two ticks nothing is known"
-    );
+    assert!(matches!(outcome(19, 100), Outcome::Dead(_)), "below two ticks nothing is known");
     assert!(matches!(outcome(20, 100), Outcome::Busy(_)));
     assert!(matches!(outcome(0, 0), Outcome::Dead(_)));
 }
 
 #[test]
 fn a_failure_that_is_more_than_silence_stands() {
-    let life = Evidence {
-        bytes_seen: true,
-        progress: true,
-        serial_call_in_flight: true,
-        ..Evidence::default()
-    };
+    let life = Evidence { bytes_seen: true, progress: true, serial_call_in_flight: true, ..Evidence::default() };
     for heard in [Heard::Answer, Heard::Nothing] {
         let judged = (Verdict::Fail("no tools left".into()), heard);
         let chain = run(chain(ANY), [silence(), judged]);
@@ -302,12 +233,7 @@ fn latches_of_another_chain_do_no_harm() {
 }
 
 fn verdict() -> impl Strategy<Value = (Verdict, Heard)> {
-    let heard = prop_oneof![
-        Just(Heard::Nothing),
-        Just(Heard::Silence),
-        Just(Heard::Unknown),
-        Just(Heard::Answer)
-    ];
+    let heard = prop_oneof![Just(Heard::Nothing), Just(Heard::Silence), Just(Heard::Unknown), Just(Heard::Answer)];
     let verdict = prop_oneof![
         Just(Verdict::Pass),
         Just(Verdict::Busy("b".into())),

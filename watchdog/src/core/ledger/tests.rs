@@ -16,21 +16,14 @@ fn ledger(requests: impl IntoIterator<Item = Request>) -> Ledger {
 }
 
 fn with_token(seq: u64, id: &str, token: &str) -> Request {
-    Request {
-        token: Some(key(token)),
-        ..call(seq, id)
-    }
+    Request { token: Some(key(token)), ..call(seq, id) }
 }
 
 #[test]
 fn an_answer_belongs_to_the_request_of_its_id() {
     let mut ledger = ledger([call(1, "1"), call(2, "\"1\""), call(3, "2.0")]);
     assert_eq!(ledger.answered(&key("1")).map(|r| r.seq), Some(1));
-    assert_eq!(
-        ledger.answered(&key("2")).map(|r| r.seq),
-        Some(3),
-        "by value, not by spelling"
-    );
+    assert_eq!(ledger.answered(&key("2")).map(|r| r.seq), Some(3), "by value, not by spelling");
     assert_eq!(ledger.answered(&key("3")).map(|r| r.seq), None);
     assert_eq!(ledger.answered(&key("\"1\"")).map(|r| r.seq), Some(2));
     assert!(ledger.is_empty());
@@ -67,10 +60,7 @@ fn progress_of_an_overdue_call_sets_its_next_suspicion() {
 
 #[test]
 fn a_task_reports_progress_after_its_answer() {
-    let mut ledger = ledger([Request {
-        task: true,
-        ..with_token(1, "1", "5")
-    }]);
+    let mut ledger = ledger([Request { task: true, ..with_token(1, "1", "5") }]);
     ledger.answered(&key("1"));
     assert!(ledger.progress(&key("5"), at(1)));
     ledger.drain();
@@ -80,14 +70,8 @@ fn a_task_reports_progress_after_its_answer() {
 #[test]
 fn a_deadline_takes_the_request_out_once() {
     let mut ledger = ledger([
-        Request {
-            deadline_at: Some(at(20)),
-            ..call(1, "1")
-        },
-        Request {
-            deadline_at: Some(at(10)),
-            ..call(2, "2")
-        },
+        Request { deadline_at: Some(at(20)), ..call(1, "1") },
+        Request { deadline_at: Some(at(10)), ..call(2, "2") },
         call(3, "3"),
     ]);
     assert_eq!(ledger.wake(), Some(at(10)));
@@ -124,10 +108,7 @@ fn being_busy_excuses_a_call_for_a_while_only() {
 
 #[test]
 fn sleep_of_the_machine_moves_all_times() {
-    let mut ledger = ledger([Request {
-        deadline_at: Some(at(10)),
-        ..call(1, "1")
-    }]);
+    let mut ledger = ledger([Request { deadline_at: Some(at(10)), ..call(1, "1") }]);
     ledger.postpone(secs(1000));
     assert_eq!(ledger.wake(), Some(at(1010)));
     assert_eq!(ledger.due(at(1009)).0.len(), 0);
@@ -148,11 +129,7 @@ fn silence_may_come_from_being_in_line_until_a_later_request_was_answered() {
 
 #[test]
 fn draining_gives_everything_in_order_and_leaves_nothing() {
-    let mut ledger = ledger([
-        with_token(3, "a3".trim_start_matches('a'), "9"),
-        call(1, "1"),
-        call(2, "\"x\""),
-    ]);
+    let mut ledger = ledger([with_token(3, "a3".trim_start_matches('a'), "9"), call(1, "1"), call(2, "\"x\"")]);
     let order: Vec<_> = ledger.drain().iter().map(|r| (r.seq, r.sent)).collect();
     assert_eq!(order, [(1, true), (2, true), (3, true)]);
     assert!(ledger.is_empty() && ledger.wake().is_none() && !ledger.progress(&key("9"), at(0)));

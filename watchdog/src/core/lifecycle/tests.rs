@@ -21,11 +21,7 @@ impl Machine {
         let mut server = server();
         server.restart.delays = Delays::Schedule([0, 4, 8].map(secs).to_vec());
         change(&mut server);
-        Self {
-            life: Lifecycle::new(Policy::new(&server), server.enabled, 7),
-            now: base(),
-            actions: Vec::new(),
-        }
+        Self { life: Lifecycle::new(Policy::new(&server), server.enabled, 7), now: base(), actions: Vec::new() }
     }
 
     /// One that has been told to start.
@@ -83,9 +79,7 @@ impl Machine {
     fn ring(&mut self) {
         let at = self.life.next_attempt().expect("an attempt is scheduled");
         self.now = self.now.max(at);
-        let Some(Phase::Waiting { token, .. }) = self.life.phase() else {
-            panic!("no timer: {:?}", self.life.state())
-        };
+        let Some(Phase::Waiting { token, .. }) = self.life.phase() else { panic!("no timer: {:?}", self.life.state()) };
         self.on(Event::Timer(token));
     }
 

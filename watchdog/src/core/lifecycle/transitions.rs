@@ -232,7 +232,9 @@ impl Lifecycle {
     pub(super) fn force_retry(&mut self, now: Instant, out: &mut Vec<Action>) -> Option<Rejection> {
         match self.state {
             State::Disabled | State::Disabling(Target::Disabled) => return Some(Rejection::Disabled),
-            State::Disconnected { removed: true } | State::Disabling(Target::Removed) => return Some(Rejection::NotFound),
+            State::Disconnected { removed: true } | State::Disabling(Target::Removed) => {
+                return Some(Rejection::NotFound);
+            }
             State::Disabling(Target::Restart) => {}
             State::Disconnected { removed: false } => self.begin(now, out),
             State::Connected(_) => {

@@ -12,21 +12,11 @@ fn the_second_acknowledgement_is_swallowed_and_the_first_filter_stays() {
     let mut listens = Listens::default();
     listens.opened(1, id("\"l\""), line("first"));
     let filter = json!({"toolsListChanged": true});
-    assert_eq!(
-        listens.acknowledged(&key("\"l\""), filter),
-        Some(Acknowledgement::Deliver)
-    );
+    assert_eq!(listens.acknowledged(&key("\"l\""), filter), Some(Acknowledgement::Deliver));
     listens.lost();
-    assert_eq!(
-        listens.acknowledged(&key("\"l\""), json!({})),
-        Some(Acknowledgement::Swallow)
-    );
+    assert_eq!(listens.acknowledged(&key("\"l\""), json!({})), Some(Acknowledgement::Swallow));
     assert_eq!(listens.hearing("notifications/tools/list_changed").count(), 1);
-    assert_eq!(
-        listens.acknowledged(&key("\"m\""), json!({})),
-        None,
-        "nobody listens there"
-    );
+    assert_eq!(listens.acknowledged(&key("\"m\""), json!({})), None, "nobody listens there");
 }
 
 #[test]
@@ -35,10 +25,7 @@ fn only_an_acknowledged_filter_hears_and_only_its_types() {
     listens.opened(1, id("1"), line("a"));
     listens.opened(2, id("2"), line("b"));
     assert_eq!(listens.hearing("notifications/tools/list_changed").count(), 0);
-    listens.acknowledged(
-        &key("1"),
-        json!({"toolsListChanged": true, "promptsListChanged": false}),
-    );
+    listens.acknowledged(&key("1"), json!({"toolsListChanged": true, "promptsListChanged": false}));
     listens.acknowledged(&key("2"), json!({"resourcesListChanged": true}));
     let hearing = |method| listens.hearing(method).map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(hearing("notifications/tools/list_changed"), ["1"]);
@@ -60,22 +47,14 @@ fn a_refusal_by_a_new_server_ends_the_stream_at_the_client() {
 fn any_other_answer_is_the_clients() {
     let mut listens = Listens::default();
     listens.opened(1, id("1"), line("a"));
-    assert_eq!(
-        listens.answered(&key("1"), true),
-        Some(End::Deliver),
-        "refused at the first time"
-    );
+    assert_eq!(listens.answered(&key("1"), true), Some(End::Deliver), "refused at the first time");
     listens.opened(2, id("2"), line("b"));
     listens.acknowledged(&key("2"), json!({}));
     listens.lost();
     assert_eq!(listens.answered(&key("2"), false), Some(End::Deliver), "it ends well");
     listens.opened(3, id("3"), line("c"));
     listens.acknowledged(&key("3"), json!({}));
-    assert_eq!(
-        listens.answered(&key("3"), true),
-        Some(End::Deliver),
-        "the server that acknowledged it ends it"
-    );
+    assert_eq!(listens.answered(&key("3"), true), Some(End::Deliver), "the server that acknowledged it ends it");
 }
 
 #[test]

@@ -2,12 +2,7 @@ use super::*;
 use crate::core::testing::{base, key};
 
 fn request(purpose: Purpose) -> OwnRequest {
-    OwnRequest {
-        purpose,
-        seq: 1,
-        since: base(),
-        behind: 0,
-    }
+    OwnRequest { purpose, seq: 1, since: base(), behind: 0 }
 }
 
 #[test]
@@ -15,10 +10,7 @@ fn ids_are_of_the_clients_kind_inside_i32_and_far_from_where_clients_count() {
     let mut own = Own::new(u64::MAX);
     for _ in 0..1000 {
         let id = own.id(false, |_| false);
-        assert!(
-            matches!(id.key, IdKey::Int(n) if (BASE..i64::from(i32::MAX)).contains(&n)),
-            "{id}"
-        );
+        assert!(matches!(id.key, IdKey::Int(n) if (BASE..i64::from(i32::MAX)).contains(&n)), "{id}");
     }
     let text = own.id(true, |_| false);
     assert!(text.to_string().starts_with("\"mcp-watchdog/"));
@@ -43,10 +35,7 @@ fn the_range_never_leaves_i32() {
     own.next = RANGE - 2;
     for _ in 0..5 {
         let id = own.id(false, |_| false);
-        assert!(
-            matches!(id.key, IdKey::Int(n) if (BASE..=i64::from(i32::MAX)).contains(&n)),
-            "{id}"
-        );
+        assert!(matches!(id.key, IdKey::Int(n) if (BASE..=i64::from(i32::MAX)).contains(&n)), "{id}");
     }
 }
 
@@ -78,11 +67,7 @@ fn an_answer_is_taken_once_also_where_the_id_comes_back_as_text() {
 #[test]
 fn a_lost_server_gives_back_the_calls_of_probes_alone() {
     let mut own = Own::new(0);
-    for purpose in [
-        Purpose::Probe(CallId(4)),
-        Purpose::Refresh(ListKind::Tools),
-        Purpose::Replay("ping".into()),
-    ] {
+    for purpose in [Purpose::Probe(CallId(4)), Purpose::Refresh(ListKind::Tools), Purpose::Replay("ping".into())] {
         let id = own.id(false, |_| false);
         own.sent(&id, request(purpose));
     }

@@ -14,22 +14,13 @@ const ALL: [Code; 10] = [
 ];
 
 fn refusal(code: Code) -> Refusal {
-    Refusal {
-        code,
-        reason: "why",
-        message: "what".to_owned(),
-        sent: true,
-        read_only: false,
-        restarted: None,
-    }
+    Refusal { code, reason: "why", message: "what".to_owned(), sent: true, read_only: false, restarted: None }
 }
 
 /// The table of contract.md.
 #[test]
 fn the_codes_are_those_of_the_contract() {
-    let table: Vec<_> = ALL
-        .map(|code| (code.number(), code.name(), code.retryable(false)))
-        .to_vec();
+    let table: Vec<_> = ALL.map(|code| (code.number(), code.name(), code.retryable(false))).to_vec();
     assert_eq!(
         table,
         [
@@ -45,28 +36,14 @@ fn the_codes_are_those_of_the_contract() {
             (-31009, "server_not_found", false),
         ]
     );
-    assert!(
-        ALL.iter().all(|code| !(-32768..=-32000).contains(&code.number())),
-        "MCP reserves that range"
-    );
-    let read_only: Vec<_> = ALL
-        .iter()
-        .filter(|code| code.retryable(true) != code.retryable(false))
-        .collect();
-    assert_eq!(
-        read_only,
-        [&Code::ServerDisconnected],
-        "only a lost request depends on what it was"
-    );
+    assert!(ALL.iter().all(|code| !(-32768..=-32000).contains(&code.number())), "MCP reserves that range");
+    let read_only: Vec<_> = ALL.iter().filter(|code| code.retryable(true) != code.retryable(false)).collect();
+    assert_eq!(read_only, [&Code::ServerDisconnected], "only a lost request depends on what it was");
 }
 
 #[test]
 fn data_always_holds_what_the_contract_promises() {
-    let bare = refusal(Code::Overloaded).data(&Circumstances {
-        server: "s",
-        state: "Connected",
-        ..Default::default()
-    });
+    let bare = refusal(Code::Overloaded).data(&Circumstances { server: "s", state: "Connected", ..Default::default() });
     assert_eq!(
         bare,
         json!({
@@ -93,22 +70,14 @@ fn data_holds_the_rest_where_it_is_known() {
         (&data["lastAttempt"], &data["maxAttempts"], &data["nextRetryMs"]),
         (&json!(2), &json!(5), &json!(2000))
     );
-    assert_eq!(
-        (&data["lastError"], &data["exit"]),
-        (&json!("signal SIGKILL"), &json!({"signal": "SIGKILL"}))
-    );
+    assert_eq!((&data["lastError"], &data["exit"]), (&json!("signal SIGKILL"), &json!({"signal": "SIGKILL"})));
     assert_eq!(data["stderrTail"], json!(["last words"]));
     assert_eq!(Ending::Code(3).to_json(), json!({"code": 3}));
 }
 
 #[test]
 fn s64_the_same_as_a_tool_result_that_hosts_show_to_the_model() {
-    let slot = Circumstances {
-        status: "retrying",
-        last_attempt: 1,
-        last_error: Some("gone"),
-        ..Default::default()
-    };
+    let slot = Circumstances { status: "retrying", last_attempt: 1, last_error: Some("gone"), ..Default::default() };
     let result = refusal(Code::Reconnecting).tool_result(&slot, false);
     assert_eq!(result["isError"], true);
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON");
@@ -117,8 +86,5 @@ fn s64_the_same_as_a_tool_result_that_hosts_show_to_the_model() {
     assert_eq!(text, expected);
     assert_eq!(result["_meta"]["mcp-watchdog/error"]["code"], -31006);
     assert!(result.get("resultType").is_none(), "a key of the stateless revision");
-    assert_eq!(
-        refusal(Code::Reconnecting).tool_result(&slot, true)["resultType"],
-        "complete"
-    );
+    assert_eq!(refusal(Code::Reconnecting).tool_result(&slot, true)["resultType"], "complete");
 }

@@ -7,9 +7,7 @@ const LIST: &str = r#"{"id":"a","method":"tools/list"}"#;
 const STATELESS: &str = r#"{"id":3,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 
 fn observe(session: &mut Session, line: &str) {
-    let Scan::Message(head) = scan(line.as_bytes()) else {
-        panic!("{line}")
-    };
+    let Scan::Message(head) = scan(line.as_bytes()) else { panic!("{line}") };
     session.observe(&Bytes::copy_from_slice(line.as_bytes()), &head);
 }
 
@@ -39,11 +37,7 @@ fn the_first_request_decides_the_era() {
     assert_eq!(after(&[DISCOVER]).era(), Era::Probing, "still open");
     assert_eq!(after(&[DISCOVER, INITIALIZE]).era(), Era::Handshake);
     assert_eq!(after(&[DISCOVER, STATELESS]).era(), Era::Stateless);
-    assert_eq!(
-        after(&[STATELESS, INITIALIZE]).era(),
-        Era::Handshake,
-        "a dual-era client may fall back"
-    );
+    assert_eq!(after(&[STATELESS, INITIALIZE]).era(), Era::Handshake, "a dual-era client may fall back");
 }
 
 #[test]
@@ -83,16 +77,10 @@ fn the_opening_is_replayed_only_once_it_was_answered() {
     assert!(session.awaits_handshake() && session.knows().is_none() && session.replay_opening().is_none());
     session.told(br#"{"protocolVersion":"x","capabilities":{}}"#);
     assert!(!session.awaits_handshake() && session.knows().is_some());
-    assert_eq!(
-        session.replay_opening().map(|line| &line[..]),
-        Some(INITIALIZE.as_bytes())
-    );
+    assert_eq!(session.replay_opening().map(|line| &line[..]), Some(INITIALIZE.as_bytes()));
     assert!(session.replay_initialized().is_none());
     session.initialized(&Bytes::from_static(b"as spelled"));
-    assert_eq!(
-        session.replay_initialized().map(|line| &line[..]),
-        Some(&b"as spelled"[..])
-    );
+    assert_eq!(session.replay_initialized().map(|line| &line[..]), Some(&b"as spelled"[..]));
 }
 
 #[test]
@@ -139,10 +127,7 @@ fn the_state_of_the_session_is_the_last_level_and_the_live_subscriptions_in_orde
     session.subscribed("file:///a", line("a again"));
     session.unsubscribed("file:///b");
     session.unsubscribed("file:///never");
-    assert_eq!(
-        session.replay_state().collect::<Vec<_>>(),
-        [&line("error"), &line("a again")]
-    );
+    assert_eq!(session.replay_state().collect::<Vec<_>>(), [&line("error"), &line("a again")]);
 }
 
 #[test]
@@ -152,25 +137,10 @@ fn a_new_handshake_is_compared_with_what_the_client_was_told() {
         session.compare(format!(r#"{{"protocolVersion":"{version}","capabilities":{capabilities}}}"#).as_bytes())
     };
     let same = compare("2025-06-18", r#"{"tools":{"listChanged":true}}"#);
-    assert!(matches!(
-        same,
-        Compatibility::Same {
-            capabilities_changed: false,
-            ..
-        }
-    ));
+    assert!(matches!(same, Compatibility::Same { capabilities_changed: false, .. }));
     let changed = compare("2025-06-18", "{}");
-    assert!(matches!(
-        changed,
-        Compatibility::Same {
-            capabilities_changed: true,
-            ..
-        }
-    ));
-    let other = Compatibility::OtherVersion {
-        told: "2025-06-18".to_owned(),
-        now: "2024-11-05".to_owned(),
-    };
+    assert!(matches!(changed, Compatibility::Same { capabilities_changed: true, .. }));
+    let other = Compatibility::OtherVersion { told: "2025-06-18".to_owned(), now: "2024-11-05".to_owned() };
     assert_eq!(compare("2024-11-05", "{}"), other);
     assert_eq!(session.compare(b"[1]"), Compatibility::Unreadable);
 }

@@ -108,7 +108,9 @@ impl Slot {
                 format!("MCP server '{server}' did not answer {what} within its deadline; the server is kept")
             }
             Code::RequestTimeout => {
-                format!("MCP server '{server}' hung in {what} and was replaced; whether the call took effect is unknown")
+                format!(
+                    "MCP server '{server}' hung in {what} and was replaced; whether the call took effect is unknown"
+                )
             }
             Code::RestartInProgress => {
                 format!("MCP server '{server}' is being restarted and {what} has waited long enough; try again shortly")
@@ -118,8 +120,12 @@ impl Slot {
             Code::PermanentlyFailed => {
                 format!("MCP server '{server}' has failed for good ({why}); the attempt made for {what} failed too")
             }
-            Code::Reconnecting => format!("MCP server '{server}' is down ({why}); it is being restarted, try again later"),
-            Code::Overloaded => format!("MCP server '{server}' is being restarted and too many requests wait for it already"),
+            Code::Reconnecting => {
+                format!("MCP server '{server}' is down ({why}); it is being restarted, try again later")
+            }
+            Code::Overloaded => {
+                format!("MCP server '{server}' is being restarted and too many requests wait for it already")
+            }
             Code::MessageTooLarge => {
                 let limit = self.config.limits.max_line;
                 format!("the message is longer than the limit of {limit} bytes (limits.max_line)")
@@ -131,7 +137,8 @@ impl Slot {
     /// Requests whose hold is over.
     pub(super) fn check_hold(&mut self, now: Instant, out: &mut Vec<Effect>) {
         let overdue = std::mem::take(&mut self.overdue);
-        let (expired, waiting): (Vec<_>, Vec<_>) = overdue.into_iter().partition(|request| request.deadline_at.is_some_and(|at| at <= now));
+        let (expired, waiting): (Vec<_>, Vec<_>) =
+            overdue.into_iter().partition(|request| request.deadline_at.is_some_and(|at| at <= now));
         self.overdue = waiting;
         let held = self.hold.expired(now).into_iter().flat_map(|held| held.requests);
         for request in held.chain(expired) {

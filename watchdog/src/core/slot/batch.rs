@@ -31,33 +31,17 @@ impl Slot {
         if kept.is_empty() {
             return;
         }
-        let line = if changed {
-            splice::join_batch(kept.iter().map(|element| &element[..]))
-        } else {
-            line
-        };
+        let line = if changed { splice::join_batch(kept.iter().map(|element| &element[..])) } else { line };
         let Some(first) = requests.first().cloned() else {
             if self.is_open() {
-                out.push(Effect::Forward {
-                    line,
-                    tag: 0,
-                    urgent: false,
-                });
+                out.push(Effect::Forward { line, tag: 0, urgent: false });
             }
             return;
         };
         match self.admit(now, &first, out) {
             Admission::Forward => self.forward_batch(now, line, requests, out),
             Admission::Hold => {
-                self.keep(
-                    now,
-                    Held {
-                        line,
-                        requests,
-                        expires: None,
-                    },
-                    out,
-                );
+                self.keep(now, Held { line, requests, expires: None }, out);
                 self.flush_held(now, out);
             }
             Admission::Reject(rejection) => {
@@ -99,11 +83,7 @@ impl Slot {
             request.suspect_at = request.patience.map(|patience| now + patience);
             self.ledger.insert(request);
         }
-        out.push(Effect::Forward {
-            line,
-            tag,
-            urgent: false,
-        });
+        out.push(Effect::Forward { line, tag, urgent: false });
     }
 
     /// A batch goes on as it is, or without the elements that the client must not see.
@@ -127,8 +107,7 @@ impl Slot {
             let request = match head.kind {
                 Kind::Result | Kind::Error => {
                     let id = head.id.clone().and_then(|span| key(&element, span));
-                    id.filter(|id| !self.own.contains(id))
-                        .and_then(|id| self.ledger.answered(&id))
+                    id.filter(|id| !self.own.contains(id)).and_then(|id| self.ledger.answered(&id))
                 }
                 _ => None,
             };

@@ -23,7 +23,9 @@ impl Slot {
     /// One line of the client.
     pub fn client_line(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
         match head::scan(&line) {
-            _ if std::str::from_utf8(&line).is_err() => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
+            _ if std::str::from_utf8(&line).is_err() => {
+                self.protest(None, -32700, "Parse error: the line is not UTF-8", out)
+            }
             Scan::Message(head) => match head.kind {
                 Kind::Request => self.client_request(now, line, &head, out),
                 Kind::Notification => {
@@ -76,7 +78,8 @@ impl Slot {
                 self.keep(now, Held { line, requests: vec![request], expires: None }, out);
                 self.flush_held(now, out);
             }
-            Admission::Reject(Rejection::Reconnecting | Rejection::PermanentlyFailed) if self.serve_stale(&request, out) => {}
+            Admission::Reject(Rejection::Reconnecting | Rejection::PermanentlyFailed)
+                if self.serve_stale(&request, out) => {}
             Admission::Reject(rejection) => {
                 let (code, reason) = refusal_of(rejection);
                 self.refuse(&request, code, reason, out);

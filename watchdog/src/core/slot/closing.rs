@@ -67,7 +67,8 @@ impl Slot {
 
     /// Ends with this exit code. An end that has begun because the client left waits for nothing more.
     pub(super) fn close(&mut self, now: Instant, exit: Exit, out: &mut Vec<Effect>) {
-        let closing = self.closing.get_or_insert(Closing { exit, drain_until: None, unread: false, client_gone: false });
+        let closing =
+            self.closing.get_or_insert(Closing { exit, drain_until: None, unread: false, client_gone: false });
         closing.drain_until = None;
         if closing.exit == Exit::Done {
             closing.exit = exit;

@@ -69,11 +69,9 @@ impl Slot {
                 last_error: self.failure.error.clone().unwrap_or_default(),
                 is_error,
             },
-            Notice::Failed => EventKind::ServerFailed {
-                attempts,
-                last_error: self.failure.error.clone(),
-                exit: self.failure.ending,
-            },
+            Notice::Failed => {
+                EventKind::ServerFailed { attempts, last_error: self.failure.error.clone(), exit: self.failure.ending }
+            }
             Notice::Enabled => EventKind::ServerEnabled { by: "operator".into() },
             Notice::Disabled => EventKind::ServerDisabled { by: "operator".into() },
             Notice::Degraded { failures } => EventKind::ServerHealthDegraded {
@@ -112,7 +110,13 @@ impl Slot {
         }
     }
 
-    pub(super) fn emit_exited(&self, now: Instant, generation: Generation, ending: Option<Ending>, out: &mut Vec<Effect>) {
+    pub(super) fn emit_exited(
+        &self,
+        now: Instant,
+        generation: Generation,
+        ending: Option<Ending>,
+        out: &mut Vec<Effect>,
+    ) {
         let (Some(exit), Some(process)) = (ending, self.started) else { return };
         if self.life.generation() == generation {
             out.push(Effect::Emit(EventKind::ServerExited {

@@ -129,7 +129,11 @@ impl Slot {
     pub(super) fn check_opening(&mut self, now: Instant, out: &mut Vec<Effect>) {
         if self.opening_deadline.is_some_and(|at| at <= now) {
             let limit = humantime::format_duration(self.config.handshake.timeout);
-            self.fail_opening(now, format!("no answer to the opening of the session within {limit} (handshake.timeout)"), out);
+            self.fail_opening(
+                now,
+                format!("no answer to the opening of the session within {limit} (handshake.timeout)"),
+                out,
+            );
         }
     }
 
@@ -140,7 +144,8 @@ impl Slot {
         self.failure.error = Some(why);
         self.failure.ending = None;
         self.lost_at = Some(now);
-        let event = if self.life.is_connected() { Event::TransportError(generation) } else { Event::AttemptFailed(generation) };
+        let event =
+            if self.life.is_connected() { Event::TransportError(generation) } else { Event::AttemptFailed(generation) };
         self.event(now, event, out);
     }
 
@@ -177,7 +182,14 @@ impl Slot {
     }
 
     /// Sends a request of ours.
-    pub(super) fn send_own(&mut self, now: Instant, method: &str, params: Option<&[u8]>, purpose: Purpose, out: &mut Vec<Effect>) {
+    pub(super) fn send_own(
+        &mut self,
+        now: Instant,
+        method: &str,
+        params: Option<&[u8]>,
+        purpose: Purpose,
+        out: &mut Vec<Effect>,
+    ) {
         let id = self.own_id();
         let urgent = matches!(purpose, Purpose::Probe(_));
         self.note_own(now, &id, purpose);
@@ -209,7 +221,8 @@ impl Slot {
     pub(super) fn request_list(&mut self, now: Instant, kind: ListKind, cursor: Option<&Bytes>, out: &mut Vec<Effect>) {
         let meta = self.session.is_stateless().then(|| self.stateless_meta());
         let cursor = cursor.and_then(|raw| std::str::from_utf8(raw).ok());
-        let members = [meta.map(|meta| format!("\"_meta\":{meta}")), cursor.map(|cursor| format!("\"cursor\":{cursor}"))];
+        let members =
+            [meta.map(|meta| format!("\"_meta\":{meta}")), cursor.map(|cursor| format!("\"cursor\":{cursor}"))];
         let members: Vec<_> = members.into_iter().flatten().collect();
         let params = (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")));
         self.send_own(now, kind.method(), params.as_deref().map(str::as_bytes), Purpose::Refresh(kind), out);

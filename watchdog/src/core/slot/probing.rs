@@ -65,7 +65,14 @@ impl Slot {
         } else {
             (Trigger::Periodic, self.config.health.timeout)
         };
-        self.chain = Some(ChainRun { since: now, for_overdue, for_health: !for_overdue, warn_only, progress: false, heard: false });
+        self.chain = Some(ChainRun {
+            since: now,
+            for_overdue,
+            for_health: !for_overdue,
+            warn_only,
+            progress: false,
+            heard: false,
+        });
         self.emit_probe_started(trigger, out);
         out.push(Effect::StartChain { generation, trigger, limit });
     }
@@ -90,13 +97,22 @@ impl Slot {
         snapshot.protocol_version = self.session.version().map(str::to_owned);
         snapshot.in_flight = self.ledger.len();
         snapshot.last_byte_ms_ago = self.last_byte.map(|at| millis(now.saturating_duration_since(at)));
-        snapshot.since_start_ms = self.started.map_or(0, |process| millis(now.saturating_duration_since(process.since)));
+        snapshot.since_start_ms =
+            self.started.map_or(0, |process| millis(now.saturating_duration_since(process.since)));
         snapshot.cpu_ms = cpu.map(millis);
         snapshot
     }
 
     /// A probe sends a request to the server.
-    pub fn probe_call(&mut self, now: Instant, generation: Generation, call: CallId, method: &str, params: Option<&[u8]>, out: &mut Vec<Effect>) {
+    pub fn probe_call(
+        &mut self,
+        now: Instant,
+        generation: Generation,
+        call: CallId,
+        method: &str,
+        params: Option<&[u8]>,
+        out: &mut Vec<Effect>,
+    ) {
         if self.life.live() != Some(generation) {
             return out.push(Effect::ProbeReply(call, ProbeReply::Gone));
         }
@@ -114,7 +130,14 @@ impl Slot {
     }
 
     /// A chain has ended. `cpu_used` is the processor time of the process tree meanwhile.
-    pub fn chain_done(&mut self, now: Instant, generation: Generation, chain: &Chain, cpu_used: Duration, out: &mut Vec<Effect>) {
+    pub fn chain_done(
+        &mut self,
+        now: Instant,
+        generation: Generation,
+        chain: &Chain,
+        cpu_used: Duration,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(run) = self.chain.take_if(|_| self.life.live() == Some(generation)) else {
             return self.emit_stale("probe", out);
         };
@@ -130,9 +153,13 @@ impl Slot {
         let mut outcome = chain.finish(&evidence);
         let excused_too_long = self.ledger.busy_too_long(now, self.config.probe.busy_max);
         if let Outcome::Busy(reason) = &outcome
-            && excused_too_long && run.for_overdue && !chain.any_reply() && !self.serial {
-                outcome = Outcome::Dead(format!("busy for longer than probe.busy_max: {reason}"));
-            }
+            && excused_too_long
+            && run.for_overdue
+            && !chain.any_reply()
+            && !self.serial
+        {
+            outcome = Outcome::Dead(format!("busy for longer than probe.busy_max: {reason}"));
+        }
         self.emit_probe_outcome(&outcome, now.saturating_duration_since(run.since), out);
         self.judge(now, generation, run, outcome, out);
         if !self.parked.is_empty() {

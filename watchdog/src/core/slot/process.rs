@@ -53,7 +53,8 @@ impl Slot {
         if died_of_the_question {
             self.life.forgive();
         }
-        let event = if lost.transport_error.is_some() { Event::TransportError(generation) } else { Event::Lost(generation) };
+        let event =
+            if lost.transport_error.is_some() { Event::TransportError(generation) } else { Event::Lost(generation) };
         self.event(now, event, out);
         if died_of_the_question {
             // It does not count as a failed start: the client goes on in the other era, with a new process.
@@ -68,7 +69,14 @@ impl Slot {
     }
 
     /// The program could not be executed. At the first start that ends the watchdog, loudly.
-    pub fn cannot_start(&mut self, now: Instant, generation: Generation, why: String, exit: Exit, out: &mut Vec<Effect>) {
+    pub fn cannot_start(
+        &mut self,
+        now: Instant,
+        generation: Generation,
+        why: String,
+        exit: Exit,
+        out: &mut Vec<Effect>,
+    ) {
         if self.life.live() != Some(generation) {
             return self.emit_stale("start", out);
         }

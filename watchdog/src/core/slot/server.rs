@@ -36,7 +36,8 @@ impl Slot {
                 self.stray(&line, out);
             }
             Scan::Message(head) => {
-                let of_probe = head.id.clone().and_then(|span| key(&line, span)).is_some_and(|id| self.own.is_probe(&id));
+                let of_probe =
+                    head.id.clone().and_then(|span| key(&line, span)).is_some_and(|id| self.own.is_probe(&id));
                 if !of_probe {
                     self.sign_of_life();
                 }
@@ -75,7 +76,9 @@ impl Slot {
     /// it as an answer is told.
     fn unreadable(&mut self, now: Instant, line: &Bytes, head: &Head, out: &mut Vec<Effect>) {
         self.stray(line, out);
-        let Some(id) = head.id.clone().and_then(|span| key(line, span)).filter(|_| head.method == Method::None) else { return };
+        let Some(id) = head.id.clone().and_then(|span| key(line, span)).filter(|_| head.method == Method::None) else {
+            return;
+        };
         if let Some(own) = self.own.answered(&id) {
             self.own_answer(now, own, false, b"{}", out);
         } else if let Some(request) = self.ledger.answered(&id) {
@@ -128,7 +131,13 @@ impl Slot {
     }
 
     /// What of a message goes on to the client, if anything.
-    pub(super) fn server_message(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+    pub(super) fn server_message(
+        &mut self,
+        now: Instant,
+        line: Bytes,
+        head: &Head,
+        out: &mut Vec<Effect>,
+    ) -> Option<Bytes> {
         match head.kind {
             Kind::Result | Kind::Error => self.server_answer(now, line, head, out),
             Kind::Request => Some(self.server_asks(line, head)),
@@ -321,10 +330,12 @@ impl Slot {
     /// A good answer: whatever was wrong with its health is over.
     fn well(&mut self, now: Instant, out: &mut Vec<Effect>) {
         if let crate::core::lifecycle::State::Connected(runtime) = self.life.state()
-            && runtime.failures > 0 && !runtime.probing
-                && let Some(generation) = self.life.live() {
-                    self.event(now, Event::Health(generation, true), out);
-                }
+            && runtime.failures > 0
+            && !runtime.probing
+            && let Some(generation) = self.life.live()
+        {
+            self.event(now, Event::Health(generation, true), out);
+        }
     }
 }
 

@@ -46,9 +46,7 @@ pub(crate) fn acknowledged(id: &str, filter: &Value) -> String {
 
 /// The id of a message, as it is spelled.
 pub(crate) fn raw_id(line: &str) -> String {
-    let Scan::Message(head) = scan(line.as_bytes()) else {
-        panic!("no message: {line}")
-    };
+    let Scan::Message(head) = scan(line.as_bytes()) else { panic!("no message: {line}") };
     let raw = bytes_at(line.as_bytes(), head.id.as_ref()).unwrap_or_else(|| panic!("no id: {line}"));
     String::from_utf8_lossy(raw).into_owned()
 }

@@ -46,18 +46,9 @@ impl Default for Script {
 impl Script {
     /// It answers nothing.
     pub(crate) fn deaf() -> Self {
-        let ignores = &[
-            "initialize",
-            "server/discover",
-            "ping",
-            "tools/list",
-            "logging/setLevel",
-            "subscriptions/listen",
-        ];
-        Self {
-            ignores,
-            ..Self::default()
-        }
+        let ignores =
+            &["initialize", "server/discover", "ping", "tools/list", "logging/setLevel", "subscriptions/listen"];
+        Self { ignores, ..Self::default() }
     }
 
     pub(super) fn react(&self, line: &str) -> Option<Reaction> {
@@ -80,9 +71,7 @@ impl Script {
             return Some(Reaction::Says(acknowledged(&id, filter)));
         }
         let result = self.result(method)?;
-        Some(Reaction::Says(format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
-        )))
+        Some(Reaction::Says(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)))
     }
 
     /// What it answers by itself; calls and reads are the test's to answer.
@@ -92,10 +81,9 @@ impl Script {
                 r#"{{"protocolVersion":"{}","capabilities":{},"serverInfo":{{"name":"s","version":"1"}}}}"#,
                 self.version, self.capabilities
             ),
-            "server/discover" => format!(
-                r#"{{"supportedVersions":["2026-07-28"],"capabilities":{}}}"#,
-                self.capabilities
-            ),
+            "server/discover" => {
+                format!(r#"{{"supportedVersions":["2026-07-28"],"capabilities":{}}}"#, self.capabilities)
+            }
             "tools/list" => format!(r#"{{"tools":{}}}"#, self.tools),
             "prompts/list" => r#"{"prompts":[]}"#.to_owned(),
             "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => "{}".to_owned(),

@@ -136,10 +136,7 @@ impl World {
         let mut restless = 0;
         while let Some(at) = self.slot.next_wake().filter(|at| *at <= until) {
             restless = if at > self.now { 0 } else { restless + 1 };
-            assert!(
-                restless < RESTLESS,
-                "the slot wants to be woken at a time that has passed, again and again"
-            );
+            assert!(restless < RESTLESS, "the slot wants to be woken at a time that has passed, again and again");
             self.now = self.now.max(at);
             self.tell(|slot, now, out| slot.tick(now, out));
         }
@@ -150,15 +147,8 @@ impl World {
         match effect {
             Effect::Deliver(line) => self.client.push(text(&line)),
             Effect::Forward { line, tag, .. } => {
-                let process = self
-                    .process()
-                    .unwrap_or_else(|| panic!("nobody is there for {}", text(&line)));
-                assert_eq!(
-                    process.life,
-                    Life::Running,
-                    "written to a process that was torn down: {}",
-                    text(&line)
-                );
+                let process = self.process().unwrap_or_else(|| panic!("nobody is there for {}", text(&line)));
+                assert_eq!(process.life, Life::Running, "written to a process that was torn down: {}", text(&line));
                 process.got.push(text(&line));
                 process.inbox.push_back(text(&line));
                 if tag != 0 {
@@ -166,22 +156,11 @@ impl World {
                 }
             }
             Effect::Spawn(generation) => {
-                assert!(
-                    self.processes.iter().all(|process| process.life == Life::Gone),
-                    "two process trees"
-                );
+                assert!(self.processes.iter().all(|process| process.life == Life::Gone), "two process trees");
                 let script = self.next.pop_front().unwrap_or_else(|| self.script.clone());
                 let (got, inbox) = (Vec::new(), VecDeque::new());
                 let life = Life::Running;
-                self.processes.push(Process {
-                    generation,
-                    life,
-                    script,
-                    got,
-                    inbox,
-                    started: false,
-                    lost: false,
-                });
+                self.processes.push(Process { generation, life, script, got, inbox, started: false, lost: false });
                 self.unsent.clear();
             }
             Effect::Tear { generation, .. } => {
@@ -193,9 +172,7 @@ impl World {
                 }
             }
             Effect::Kill => self.lingering = false,
-            Effect::StartChain {
-                generation, trigger, ..
-            } => {
+            Effect::StartChain { generation, trigger, .. } => {
                 assert!(self.chain.is_none(), "two probe chains");
                 self.chain = Some((generation, trigger));
             }
@@ -204,10 +181,7 @@ impl World {
             Effect::Emit(kind) => self.events.push(kind),
             Effect::Stray(line) => self.strays.push(text(&line)),
             Effect::Exit(exit) => {
-                assert!(
-                    self.processes.iter().all(|process| process.life == Life::Gone),
-                    "a process outlives the end"
-                );
+                assert!(self.processes.iter().all(|process| process.life == Life::Gone), "a process outlives the end");
                 self.exit = Some(exit);
             }
         }
@@ -227,17 +201,9 @@ impl World {
             }
             Life::Running if !process.started => {
                 process.started = true;
-                self.slot.started(
-                    now,
-                    generation,
-                    100 + u32::try_from(generation.0).expect("few"),
-                    &mut self.effects,
-                );
+                self.slot.started(now, generation, 100 + u32::try_from(generation.0).expect("few"), &mut self.effects);
                 if process.script.dies_at_start {
-                    self.lose(Lost {
-                        ending: Some(Ending::Code(1)),
-                        ..Lost::default()
-                    });
+                    self.lose(Lost { ending: Some(Ending::Code(1)), ..Lost::default() });
                 }
             }
             Life::Running if !process.lost => {
@@ -246,10 +212,7 @@ impl World {
                 };
                 match process.script.react(&line) {
                     None => {}
-                    Some(Reaction::Dies) => self.lose(Lost {
-                        ending: Some(Ending::Code(1)),
-                        ..Lost::default()
-                    }),
+                    Some(Reaction::Dies) => self.lose(Lost { ending: Some(Ending::Code(1)), ..Lost::default() }),
                     Some(Reaction::Says(line)) => {
                         self.slot.server_line(now, generation, line.into(), &mut self.effects)
                     }
@@ -266,9 +229,7 @@ impl World {
 
     /// The latest generation.
     pub(crate) fn generation(&self) -> Generation {
-        self.processes
-            .last()
-            .map_or(Generation(0), |process| process.generation)
+        self.processes.last().map_or(Generation(0), |process| process.generation)
     }
 
     fn lose(&mut self, lost: Lost) {
@@ -304,11 +265,7 @@ impl World {
     pub(crate) fn open(&mut self) {
         self.say(INITIALIZE);
         self.say(INITIALIZED);
-        assert!(
-            self.slot.lifecycle().is_connected(),
-            "the handshake failed: {:?}",
-            self.client
-        );
+        assert!(self.slot.lifecycle().is_connected(), "the handshake failed: {:?}", self.client);
         self.forget();
     }
 
@@ -345,17 +302,13 @@ impl World {
 
     /// What the latest process was given since this was asked last.
     pub(crate) fn server_got(&mut self) -> Vec<String> {
-        self.process()
-            .map(|process| std::mem::take(&mut process.got))
-            .unwrap_or_default()
+        self.process().map(|process| std::mem::take(&mut process.got)).unwrap_or_default()
     }
 
     /// The methods of what the latest process was given since this was asked last.
     pub(crate) fn server_got_methods(&mut self) -> Vec<String> {
-        let methods = self
-            .server_got()
-            .into_iter()
-            .map(|line| super::value(&line)["method"].as_str().unwrap_or("-").to_owned());
+        let methods =
+            self.server_got().into_iter().map(|line| super::value(&line)["method"].as_str().unwrap_or("-").to_owned());
         methods.collect()
     }
 
@@ -379,10 +332,7 @@ impl World {
 
     /// The latest process is killed.
     pub(crate) fn server_dies(&mut self) {
-        self.server_ends(Lost {
-            ending: Some(Ending::Signal(9)),
-            ..Lost::default()
-        });
+        self.server_ends(Lost { ending: Some(Ending::Signal(9)), ..Lost::default() });
     }
 
     /// The latest process is lost in this way.
@@ -395,11 +345,7 @@ impl World {
     pub(crate) fn server_dies_unread(&mut self, count: usize) {
         let first = self.unsent.len() - count;
         let unsent = self.unsent.split_off(first).into_iter().collect();
-        self.server_ends(Lost {
-            ending: Some(Ending::Signal(9)),
-            unsent,
-            ..Lost::default()
-        });
+        self.server_ends(Lost { ending: Some(Ending::Signal(9)), unsent, ..Lost::default() });
     }
 
     /// The program of the latest process cannot be executed, and its guard ends.
@@ -425,20 +371,10 @@ impl World {
     /// The chain that runs ends with these verdicts.
     pub(crate) fn chain_ends(&mut self, verdicts: &[(Verdict, Heard)], cpu: Duration) {
         let (generation, _) = self.chain.take().expect("a chain runs");
-        let link = |name: &str, skippable| Link {
-            name: name.to_owned(),
-            skippable,
-        };
+        let link = |name: &str, skippable| Link { name: name.to_owned(), skippable };
         let probe = &self.slot.config().probe;
-        let policy = ChainPolicy {
-            mode: probe.mode,
-            confirmations: probe.confirmations,
-        };
-        let mut chain = Chain::new(
-            policy,
-            vec![link("ping", true), link("tools_list", false)],
-            &Latches::default(),
-        );
+        let policy = ChainPolicy { mode: probe.mode, confirmations: probe.confirmations };
+        let mut chain = Chain::new(policy, vec![link("ping", true), link("tools_list", false)], &Latches::default());
         for (verdict, heard) in verdicts {
             let link = chain.next_link().expect("a link is due");
             chain.record(link, verdict.clone(), *heard);
@@ -468,11 +404,7 @@ impl World {
 
     /// The data of the events of this name since everything was put out of sight.
     pub(crate) fn told(&self, name: &str) -> Vec<Value> {
-        self.events
-            .iter()
-            .filter(|kind| kind.name() == name)
-            .map(EventKind::data)
-            .collect()
+        self.events.iter().filter(|kind| kind.name() == name).map(EventKind::data).collect()
     }
 }
 

@@ -2,10 +2,7 @@ use super::*;
 
 /// A book in which requests 1 and 2 were asked, after these lines.
 fn book(lines: &[&str]) -> Book {
-    let mut book = Book {
-        answers: BTreeMap::from([(1, vec![]), (2, vec![])]),
-        ..Book::default()
-    };
+    let mut book = Book { answers: BTreeMap::from([(1, vec![]), (2, vec![])]), ..Book::default() };
     for line in lines {
         book.take(Heard::Message(Instant::now(), line.as_bytes().to_vec()));
     }

@@ -43,12 +43,8 @@ fn time_does_not_run_backwards() {
 #[test]
 fn long_texts_go_on_in_their_column() {
     let text = shown(false, |screen| screen.good(&"word ".repeat(20)));
-    let expected = format!(
-        "                ok   {}\n{}{}\n",
-        ["word"; 16].join(" "),
-        " ".repeat(INDENT),
-        ["word"; 4].join(" ")
-    );
+    let expected =
+        format!("                ok   {}\n{}{}\n", ["word"; 16].join(" "), " ".repeat(INDENT), ["word"; 4].join(" "));
     assert_eq!(text, expected);
 }
 
@@ -59,29 +55,19 @@ fn colours_only_where_they_are_wanted() {
         screen.line(screen.start, Who::Client, "b")
     };
     assert_eq!(shown(false, show), "   0.00s  watchdog   a\n   0.00s  client     b\n");
-    assert_eq!(
-        shown(true, show),
-        "\u{1b}[2m   0.00s  watchdog   a\u{1b}[0m\n   0.00s  client     b\n"
-    );
+    assert_eq!(shown(true, show), "\u{1b}[2m   0.00s  watchdog   a\u{1b}[0m\n   0.00s  client     b\n");
 }
 
 #[test]
 fn what_others_say_cannot_steer_the_terminal() {
-    let text = shown(false, |screen| {
-        screen.line(screen.start, Who::Server, "a\u{1b}[2Jb\r\u{7}c")
-    });
+    let text = shown(false, |screen| screen.line(screen.start, Who::Server, "a\u{1b}[2Jb\r\u{7}c"));
     assert_eq!(text, "   0.00s  server     a[2Jbc\n");
 }
 
 #[test]
 fn a_failure_shows_the_log() {
-    let text = shown(false, |screen| {
-        screen.bad("it did not come back", &["a line".into(), "another\r".into()])
-    });
-    assert_eq!(
-        text,
-        "\nerror: it did not come back\n\nThe end of the watchdog's log:\n  a line\n  another\n"
-    );
+    let text = shown(false, |screen| screen.bad("it did not come back", &["a line".into(), "another\r".into()]));
+    assert_eq!(text, "\nerror: it did not come back\n\nThe end of the watchdog's log:\n  a line\n  another\n");
     assert_eq!(shown(false, |screen| screen.bad("why", &[])), "\nerror: why\n");
 }
 
@@ -91,23 +77,14 @@ fn a_long_command_can_be_typed() {
     assert_eq!(short, "  mcp-watchdog -- server\n");
     let words = ["--set a=b"; 25].join(" ");
     let long = shown(false, |screen| screen.command(&words));
-    assert!(
-        long.lines().count() > 2 && long.lines().all(|line| line.len() <= WIDTH),
-        "{long}"
-    );
+    assert!(long.lines().count() > 2 && long.lines().all(|line| line.len() <= WIDTH), "{long}");
     let joined = long.replace("\\\n", "");
     assert_eq!(joined.split_whitespace().collect::<Vec<_>>().join(" "), words);
 }
 
 #[test]
 fn spans() {
-    for (milliseconds, text) in [
-        (0, "0ms"),
-        (38, "38ms"),
-        (999, "999ms"),
-        (1000, "1.00s"),
-        (2074, "2.07s"),
-    ] {
+    for (milliseconds, text) in [(0, "0ms"), (38, "38ms"), (999, "999ms"), (1000, "1.00s"), (2074, "2.07s")] {
         assert_eq!(span(Duration::from_millis(milliseconds)), text);
     }
 }

@@ -29,10 +29,7 @@ fn tools_are_there_after_the_handshake_only() {
     assert_eq!(said(&mut server, "tools/list", &json!({}))["error"]["code"], -32600);
     let listed = said(&mut opened(), "tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
-    assert_eq!(
-        tools.iter().map(|tool| &tool["name"]).collect::<Vec<_>>(),
-        ["add", "pid", "slow", "hang"]
-    );
+    assert_eq!(tools.iter().map(|tool| &tool["name"]).collect::<Vec<_>>(), ["add", "pid", "slow", "hang"]);
     assert!(listed["result"].get("resultType").is_none(), "{listed}");
 }
 
@@ -51,27 +48,15 @@ fn calls() {
     let mut server = opened();
     let mut call = |name: &str, arguments: Value| {
         let params = json!({ "name": name, "arguments": arguments });
-        step(
-            &mut server,
-            &json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }),
-        )
+        step(&mut server, &json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }))
     };
     let text =
         |text: &str| json!({ "jsonrpc": "2.0", "id": 1, "result": { "content": [{ "type": "text", "text": text }] } });
     assert_eq!(call("add", json!({ "a": 2, "b": -5 })), Step::Say(text("-3")));
-    assert_eq!(
-        call("add", json!({ "a": i64::MAX, "b": i64::MAX })),
-        Step::Say(text("18446744073709551614"))
-    );
+    assert_eq!(call("add", json!({ "a": i64::MAX, "b": i64::MAX })), Step::Say(text("18446744073709551614")));
     assert_eq!(call("pid", json!({})), Step::Say(text(&std::process::id().to_string())));
-    assert_eq!(
-        call("slow", json!({ "ms": 7 })),
-        Step::SayAfter(Duration::from_millis(7), text("done"))
-    );
-    assert_eq!(
-        call("slow", json!({ "ms": u64::MAX })),
-        Step::SayAfter(Duration::from_secs(60), text("done"))
-    );
+    assert_eq!(call("slow", json!({ "ms": 7 })), Step::SayAfter(Duration::from_millis(7), text("done")));
+    assert_eq!(call("slow", json!({ "ms": u64::MAX })), Step::SayAfter(Duration::from_secs(60), text("done")));
     assert_eq!(call("hang", json!({})), Step::Hang);
     assert!(matches!(call("add", json!({ "a": "2" })), Step::Say(error) if error["error"]["code"] == -32602));
     assert!(matches!(call("other", json!({})), Step::Say(error) if error["error"]["code"] == -32602));
@@ -82,17 +67,8 @@ fn other_messages() {
     let mut server = opened();
     assert_eq!(said(&mut server, "ping", &json!({}))["result"], json!({}));
     assert_eq!(said(&mut server, "prompts/list", &json!({}))["error"]["code"], -32601);
-    assert_eq!(
-        step(
-            &mut server,
-            &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })
-        ),
-        Step::Nothing
-    );
-    assert_eq!(
-        step(&mut server, &json!({ "jsonrpc": "2.0", "id": 1, "result": {} })),
-        Step::Nothing
-    );
+    assert_eq!(step(&mut server, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })), Step::Nothing);
+    assert_eq!(step(&mut server, &json!({ "jsonrpc": "2.0", "id": 1, "result": {} })), Step::Nothing);
     assert_eq!(step(&mut server, &json!([1])), Step::Nothing);
     let garbage = server.step("{");
     assert!(

@@ -2,10 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SAME: Attempt<'static> = Attempt {
-    error: "exit",
-    at_longest: false,
-};
+const SAME: Attempt<'static> = Attempt { error: "exit", at_longest: false };
 
 #[test]
 fn a_burst_and_then_one_in_a_while_with_the_count() {
@@ -27,9 +24,7 @@ fn a_burst_and_then_one_in_a_while_with_the_count() {
 fn a_dead_server_makes_about_a_hundred_events_a_day() {
     let start = Instant::now();
     let mut throttle = Throttle::for_events();
-    let day = (0..24 * 60)
-        .filter(|n| throttle.admit(start + Duration::from_secs(60 * n), SAME).is_some())
-        .count();
+    let day = (0..24 * 60).filter(|n| throttle.admit(start + Duration::from_secs(60 * n), SAME).is_some()).count();
     assert!((10 + 90..=10 + 96).contains(&day), "{day}");
 }
 
@@ -39,39 +34,9 @@ fn news_is_admitted() {
     let mut throttle = Throttle::new(1, Duration::from_secs(900));
     assert_eq!(throttle.admit(start, SAME), Some(0));
     assert_eq!(throttle.admit(start, SAME), None);
-    assert_eq!(
-        throttle.admit(
-            start,
-            Attempt {
-                error: "timeout",
-                ..SAME
-            }
-        ),
-        Some(1),
-        "another kind of error"
-    );
-    assert_eq!(
-        throttle.admit(
-            start,
-            Attempt {
-                error: "timeout",
-                at_longest: true
-            }
-        ),
-        Some(0),
-        "the longest delay"
-    );
-    assert_eq!(
-        throttle.admit(
-            start,
-            Attempt {
-                error: "timeout",
-                at_longest: true
-            }
-        ),
-        None,
-        "reached before"
-    );
+    assert_eq!(throttle.admit(start, Attempt { error: "timeout", ..SAME }), Some(1), "another kind of error");
+    assert_eq!(throttle.admit(start, Attempt { error: "timeout", at_longest: true }), Some(0), "the longest delay");
+    assert_eq!(throttle.admit(start, Attempt { error: "timeout", at_longest: true }), None, "reached before");
     throttle.reset();
     assert_eq!(throttle.admit(start, SAME), Some(0), "another outage");
 }

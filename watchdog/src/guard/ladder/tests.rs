@@ -18,14 +18,8 @@ fn a_stop_goes_through_both_rungs() {
     let start = Instant::now();
     let mut ladder = Ladder::default();
     ladder.stop(start, ms(100), ms(50));
-    assert_eq!(
-        (ladder.due(start + ms(99)), ladder.next()),
-        (None, Some(start + ms(100)))
-    );
-    assert_eq!(
-        (ladder.due(start + ms(100)), ladder.next()),
-        (Some(Rung::Term), Some(start + ms(150)))
-    );
+    assert_eq!((ladder.due(start + ms(99)), ladder.next()), (None, Some(start + ms(100))));
+    assert_eq!((ladder.due(start + ms(100)), ladder.next()), (Some(Rung::Term), Some(start + ms(150))));
     assert_eq!(ladder.due(start + ms(149)), None);
     assert_eq!(ladder.due(start + ms(150)), Some(Rung::Kill));
 }
@@ -66,10 +60,7 @@ fn a_leader_that_ends_in_the_term_grace_repeats_term_and_leaves_the_end_where_it
     assert_eq!(ladder.due(start), Some(Rung::Term));
     ladder.leader_ended(start + ms(20));
     assert_eq!(ladder.due(start + ms(20)), Some(Rung::Term));
-    assert_eq!(
-        (ladder.due(start + ms(21)), ladder.next()),
-        (None, Some(start + ms(300)))
-    );
+    assert_eq!((ladder.due(start + ms(21)), ladder.next()), (None, Some(start + ms(300))));
 }
 
 #[test]

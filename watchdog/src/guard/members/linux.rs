@@ -22,10 +22,7 @@ pub(crate) fn list(leader: Pid) -> io::Result<Vec<Member>> {
 /// Looks at a member; `None` if it has ended.
 pub(crate) fn look(pid: Pid) -> Option<Look> {
     let stat = stat(pid).ok().filter(|stat| !stat.is_dead())?;
-    Some(Look {
-        group: stat.group,
-        start: stat.start,
-    })
+    Some(Look { group: stat.group, start: stat.start })
 }
 
 /// Sends signals, in order, to a member of a list. That it has gone meanwhile, or may not be signalled, is not an error:
@@ -48,10 +45,7 @@ pub(crate) fn signal(member: Member, signals: &[Signal]) {
 fn pidfd_open(pid: Pid) -> io::Result<OwnedFd> {
     // SAFETY: the call takes two integers and touches no memory.
     let result = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
-    let descriptor = i32::try_from(result)
-        .ok()
-        .filter(|&fd| fd >= 0)
-        .ok_or_else(io::Error::last_os_error)?;
+    let descriptor = i32::try_from(result).ok().filter(|&fd| fd >= 0).ok_or_else(io::Error::last_os_error)?;
     // SAFETY: the kernel just made this descriptor for us, and nobody else knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
@@ -60,12 +54,6 @@ fn pidfd_open(pid: Pid) -> io::Result<OwnedFd> {
 fn pidfd_send_signal(handle: &OwnedFd, signal: Signal) {
     // SAFETY: a null `siginfo_t` is allowed and means the same as kill(2); the descriptor is open.
     unsafe {
-        libc::syscall(
-            libc::SYS_pidfd_send_signal,
-            handle.as_raw_fd(),
-            signal as i32,
-            null::<libc::siginfo_t>(),
-            0,
-        );
+        libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal as i32, null::<libc::siginfo_t>(), 0);
     }
 }

@@ -19,9 +19,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new() -> Self {
-        Self {
-            frame: vec![0; size_of::<u32>()],
-        }
+        Self { frame: vec![0; size_of::<u32>()] }
     }
 
     pub(super) fn byte(&mut self, byte: u8) {
@@ -108,11 +106,7 @@ impl<'a> Reader<'a> {
 
     /// Gives `value` if nothing is left.
     pub(super) fn end<T>(self, value: T) -> Result<T, Malformed> {
-        if self.rest.is_empty() {
-            Ok(value)
-        } else {
-            Err(Malformed)
-        }
+        if self.rest.is_empty() { Ok(value) } else { Err(Malformed) }
     }
 }
 

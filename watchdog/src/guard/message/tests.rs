@@ -17,10 +17,8 @@ fn order_round_trip(order: &Order) -> Order {
 fn events() -> impl Strategy<Value = ChildEvent> {
     prop_oneof![
         any::<u32>().prop_map(|pid| ChildEvent::Started { pid }),
-        (any::<i32>(), 0_u8..4).prop_map(|(errno, step)| ChildEvent::CannotStart {
-            errno,
-            step: Step::from_number(step).unwrap()
-        }),
+        (any::<i32>(), 0_u8..4)
+            .prop_map(|(errno, step)| ChildEvent::CannotStart { errno, step: Step::from_number(step).unwrap() }),
         any::<i32>().prop_map(|code| ChildEvent::Exited(Ending::Code(code))),
         any::<i32>().prop_map(|number| ChildEvent::Exited(Ending::Signal(number))),
         proptest::collection::vec(any::<u32>(), 0..20).prop_map(|survivors| ChildEvent::Empty { survivors }),
@@ -91,10 +89,7 @@ fn a_launch_joins_the_environment_and_refuses_nul() {
         env: vec![("KEY".into(), "a=b".into())],
     };
     let launch = Launch::new(&command).unwrap();
-    assert_eq!(
-        launch.argv,
-        [c"program".to_owned(), CString::new(vec![0xff, 0xfe]).unwrap()]
-    );
+    assert_eq!(launch.argv, [c"program".to_owned(), CString::new(vec![0xff, 0xfe]).unwrap()]);
     assert_eq!(launch.env, [c"KEY=a=b".to_owned()]);
     assert_eq!(launch.cwd, Some(c"/tmp".to_owned()));
     command.args.push("a\0b".into());
@@ -104,11 +99,7 @@ fn a_launch_joins_the_environment_and_refuses_nul() {
 #[test]
 fn two_megabytes_of_arguments_fit() {
     let argv = vec![CString::new(vec![b'x'; 2 << 20]).unwrap()];
-    let order = Order::Launch(Launch {
-        argv,
-        env: Vec::new(),
-        cwd: None,
-    });
+    let order = Order::Launch(Launch { argv, env: Vec::new(), cwd: None });
     assert_eq!(order_round_trip(&order), order);
 }
 

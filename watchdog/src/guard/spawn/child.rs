@@ -34,10 +34,7 @@ const STATUS: libc::c_int = 3;
 
 /// The other side of the exec-status pipe.
 pub(super) fn decode([step, errno @ ..]: [u8; STATUS_LENGTH]) -> Failure {
-    Failure {
-        step: Step::from_number(step).unwrap_or(Step::Fork),
-        errno: i32::from_ne_bytes(errno),
-    }
+    Failure { step: Step::from_number(step).unwrap_or(Step::Fork), errno: i32::from_ne_bytes(errno) }
 }
 
 /// Prepares this process and executes the program. Never returns.
@@ -64,14 +61,7 @@ pub(super) unsafe fn become_program(plan: &Plan) -> ! {
 }
 
 fn checked(step: Step, result: libc::c_int) -> Result<(), Failure> {
-    if result >= 0 {
-        Ok(())
-    } else {
-        Err(Failure {
-            step,
-            errno: Errno::last_raw(),
-        })
-    }
+    if result >= 0 { Ok(()) } else { Err(Failure { step, errno: Errno::last_raw() }) }
 }
 
 /// # Safety
@@ -97,10 +87,7 @@ unsafe fn prepare(plan: &Plan) -> Result<(), Failure> {
         }
     }
     signals::reset(plan.highest_signal);
-    signals::unblock_all().map_err(|errno| Failure {
-        step: Step::Fork,
-        errno: errno as i32,
-    })
+    signals::unblock_all().map_err(|errno| Failure { step: Step::Fork, errno: errno as i32 })
 }
 
 /// SIGKILL for the child when the guard dies. It would be too late for that if the guard is dead already.
@@ -153,10 +140,7 @@ pub(super) unsafe fn close_range(_: libc::c_int) -> bool {
 /// # Safety
 /// As for [`become_program`].
 unsafe fn execute(plan: &Plan) -> Failure {
-    let failed = |errno| Failure {
-        step: Step::Exec,
-        errno,
-    };
+    let failed = |errno| Failure { step: Step::Exec, errno };
     let mut denied = false;
     let mut last = libc::ENOENT;
     for &candidate in plan.candidates.iter().take_while(|candidate| !candidate.is_null()) {

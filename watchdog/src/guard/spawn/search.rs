@@ -16,14 +16,9 @@ pub(super) fn candidates(launch: &Launch) -> Vec<CString> {
     if name.is_empty() || name.contains(&b'/') {
         return vec![program.clone()];
     }
-    let in_env = launch
-        .env
-        .iter()
-        .find_map(|pair| pair.as_bytes().strip_prefix(b"PATH="));
+    let in_env = launch.env.iter().find_map(|pair| pair.as_bytes().strip_prefix(b"PATH="));
     let path = in_env.unwrap_or(DEFAULT_PATH);
-    path.split(|&byte| byte == b':')
-        .filter_map(|folder| joined(folder, name))
-        .collect()
+    path.split(|&byte| byte == b':').filter_map(|folder| joined(folder, name)).collect()
 }
 
 /// An empty folder is the working directory.
@@ -38,15 +33,8 @@ mod tests {
 
     fn found(program: &str, env: &[&str]) -> Vec<String> {
         let strings = |words: &[&str]| words.iter().map(|&word| CString::new(word).unwrap()).collect();
-        let launch = Launch {
-            argv: strings(&[program]),
-            env: strings(env),
-            cwd: None,
-        };
-        candidates(&launch)
-            .into_iter()
-            .map(|path| path.into_string().unwrap())
-            .collect()
+        let launch = Launch { argv: strings(&[program]), env: strings(env), cwd: None };
+        candidates(&launch).into_iter().map(|path| path.into_string().unwrap()).collect()
     }
 
     #[test]

@@ -12,10 +12,7 @@ fn a_command_name_with_spaces_and_parentheses_is_skipped() {
     let text = format!("42 (a) b (c) {fields}");
     let stat = parse_stat(text.as_bytes()).unwrap();
     assert_eq!((stat.state, stat.parent.as_raw(), stat.group.as_raw()), (b'S', 7, 8));
-    assert_eq!(
-        (stat.own_ticks, stat.reaped_ticks, stat.start, stat.resident_pages),
-        (56, 78, 12345, 321)
-    );
+    assert_eq!((stat.own_ticks, stat.reaped_ticks, stat.start, stat.resident_pages), (56, 78, 12345, 321));
 }
 
 #[test]
@@ -35,17 +32,10 @@ fn our_own_stat_names_our_parent_and_group() {
 
 #[test]
 fn both_ways_of_listing_find_a_grandchild_below_its_parent() {
-    let mut child = Command::new("sh")
-        .args(["-c", "sleep 60 & echo $!; wait"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Command::new("sh").args(["-c", "sleep 60 & echo $!; wait"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
-    let grandchild = Member {
-        pid: Pid::from_raw(line.trim().parse().unwrap()),
-        parent: pid_of(&child),
-    };
+    let grandchild = Member { pid: Pid::from_raw(line.trim().parse().unwrap()), parent: pid_of(&child) };
     let walked = walk_children_files(pid_of(&child)).unwrap();
     let scanned = scan_parents(pid_of(&child)).unwrap();
     let below_us = descendants(nix::unistd::getpid()).unwrap();

@@ -13,11 +13,7 @@ struct Bench {
 
 fn bench() -> Bench {
     let (calls, requests) = mpsc::channel(1);
-    Bench {
-        snapshot: Snapshot::new("s", 1, Trigger::Manual),
-        calls,
-        requests,
-    }
+    Bench { snapshot: Snapshot::new("s", 1, Trigger::Manual), calls, requests }
 }
 
 impl Bench {
@@ -72,11 +68,7 @@ async fn a_driver_that_takes_nothing_is_silence_too() {
     let bench = bench();
     let cx = bench.context(SECOND * 3);
     assert_eq!(cx.call("ping", Value::Null, SECOND).await, Err(CallError::Timeout));
-    assert_eq!(
-        cx.call("tools/list", Value::Null, SECOND).await,
-        Err(CallError::Timeout),
-        "the channel is full"
-    );
+    assert_eq!(cx.call("tools/list", Value::Null, SECOND).await, Err(CallError::Timeout), "the channel is full");
     assert_eq!(cx.heard(), Heard::Silence);
 }
 
@@ -116,32 +108,15 @@ async fn an_unknown_method_is_told_from_other_answers_and_the_best_counts() {
 #[tokio::test(start_paused = true)]
 async fn only_what_reads_may_be_asked() {
     let mut bench = bench();
-    for method in [
-        "tools/call",
-        "initialize",
-        "resources/read",
-        "logging/setLevel",
-        "subscriptions/listen",
-        "list",
-        "",
-    ] {
+    for method in ["tools/call", "initialize", "resources/read", "logging/setLevel", "subscriptions/listen", "list", ""]
+    {
         let cx = bench.context(SECOND);
-        assert_eq!(
-            cx.call(method, Value::Null, SECOND).await,
-            Err(CallError::Invalid),
-            "{method}"
-        );
+        assert_eq!(cx.call(method, Value::Null, SECOND).await, Err(CallError::Invalid), "{method}");
         assert_eq!(cx.heard(), Heard::Nothing);
     }
     assert!(bench.requests.try_recv().is_err(), "nothing was sent");
-    for method in [
-        "ping",
-        "server/discover",
-        "tools/list",
-        "prompts/list",
-        "resources/templates/list",
-        "x-vendor/list",
-    ] {
+    for method in ["ping", "server/discover", "tools/list", "prompts/list", "resources/templates/list", "x-vendor/list"]
+    {
         assert!(is_permitted(method), "{method}");
     }
 }

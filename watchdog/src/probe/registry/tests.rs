@@ -6,11 +6,7 @@ use serde_json::json;
 use super::*;
 
 fn link(kind: &str, options: Value) -> config::Link {
-    config::Link {
-        kind: kind.to_owned(),
-        timeout: None,
-        options,
-    }
+    config::Link { kind: kind.to_owned(), timeout: None, options }
 }
 
 fn refusal(kind: &str, options: Value) -> String {
@@ -31,10 +27,7 @@ fn every_built_in_probe_is_known() {
 fn an_unknown_type_names_the_nearest_one() {
     let known = "; known types: ping, discover, tools_list";
     let refusal = |kind| refusal(kind, json!({}));
-    assert_eq!(
-        refusal("pign"),
-        format!("unknown probe type \"pign\" (did you mean \"ping\"?){known}")
-    );
+    assert_eq!(refusal("pign"), format!("unknown probe type \"pign\" (did you mean \"ping\"?){known}"));
     assert_eq!(
         refusal("Tools/List"),
         format!("unknown probe type \"Tools/List\" (did you mean \"tools_list\"?){known}")
@@ -54,19 +47,10 @@ fn an_unknown_option_is_named() {
 #[test]
 fn a_chain_is_loaded_with_its_limits() {
     let own = Duration::from_millis(200);
-    let chain = vec![
-        link("ping", json!({})),
-        config::Link {
-            timeout: Some(own),
-            ..link("tools_list", json!({}))
-        },
-    ];
+    let chain = vec![link("ping", json!({})), config::Link { timeout: Some(own), ..link("tools_list", json!({})) }];
     let mut probe = chain_of(chain);
     let loaded = Registry::with_builtins().load(&probe).unwrap();
-    let seen: Vec<_> = loaded
-        .iter()
-        .map(|link| (link.name.as_str(), link.timeout, link.skippable))
-        .collect();
+    let seen: Vec<_> = loaded.iter().map(|link| (link.name.as_str(), link.timeout, link.skippable)).collect();
     assert_eq!(seen, [("ping", probe.timeout, true), ("tools_list", own, false)]);
     probe.chain.push(link("pin", json!({})));
     let error = Registry::with_builtins().load(&probe).unwrap_err();
@@ -106,11 +90,7 @@ impl ProbeKind for Picky {
     type Config = Port;
 
     fn new(config: Port) -> Result<Self, ConfigError> {
-        if config.port == 0 {
-            Err(ConfigError("port 0 cannot be asked".to_owned()))
-        } else {
-            Ok(Self)
-        }
+        if config.port == 0 { Err(ConfigError("port 0 cannot be asked".to_owned())) } else { Ok(Self) }
     }
 }
 
@@ -122,14 +102,8 @@ fn a_probe_can_be_added_and_checks_its_own_options() {
     assert_eq!(registry.names().filter(|name| *name == "picky").count(), 1);
     let check = |options| registry.check(&link("picky", options));
     assert_eq!(check(json!({ "port": 80 })), Ok(()));
-    assert_eq!(
-        check(json!({ "port": 0 })),
-        Err("probe \"picky\": port 0 cannot be asked".to_owned())
-    );
-    assert_eq!(
-        check(json!({})),
-        Err("probe \"picky\": missing field `port`".to_owned())
-    );
+    assert_eq!(check(json!({ "port": 0 })), Err("probe \"picky\": port 0 cannot be asked".to_owned()));
+    assert_eq!(check(json!({})), Err("probe \"picky\": missing field `port`".to_owned()));
     let unknown = "probe \"picky\": unknown field `prot`, expected `port`";
     assert_eq!(check(json!({ "port": 80, "prot": 1 })), Err(unknown.to_owned()));
 }

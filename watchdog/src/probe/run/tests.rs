@@ -9,10 +9,7 @@ use crate::probe::Registry;
 
 const SECOND: Duration = Duration::from_secs(1);
 const TOTAL: Duration = Duration::from_secs(10);
-const ANY: ChainPolicy = ChainPolicy {
-    mode: ChainMode::Any,
-    confirmations: 1,
-};
+const ANY: ChainPolicy = ChainPolicy { mode: ChainMode::Any, confirmations: 1 };
 
 /// A probe made of a function.
 struct Scripted<F>(F);
@@ -33,21 +30,13 @@ where
     F: FnMut() -> C + Send + 'static,
     C: Future<Output = Verdict> + Send + 'static,
 {
-    LoadedLink {
-        name: name.to_owned(),
-        timeout: 3 * SECOND,
-        skippable: false,
-        probe: Box::new(Scripted(check)),
-    }
+    LoadedLink { name: name.to_owned(), timeout: 3 * SECOND, skippable: false, probe: Box::new(Scripted(check)) }
 }
 
 /// The default chain: a ping, then `tools/list`.
 fn default_links() -> Vec<LoadedLink> {
-    let chain = ["ping", "tools_list"].map(|kind| config::Link {
-        kind: kind.into(),
-        timeout: None,
-        options: json!({}),
-    });
+    let chain =
+        ["ping", "tools_list"].map(|kind| config::Link { kind: kind.into(), timeout: None, options: json!({}) });
     let probe = config::Probe {
         mode: ChainMode::Any,
         timeout: 3 * SECOND,
@@ -112,10 +101,7 @@ async fn the_first_answer_ends_the_chain() {
     assert_eq!((judge(&report), seen), (Outcome::Alive, vec!["ping".to_owned()]));
     assert_eq!(report.links.len(), 1);
     let first = &report.links[0];
-    assert_eq!(
-        (first.name.as_str(), &first.verdict, first.heard),
-        ("ping", &Verdict::Pass, Heard::Answer)
-    );
+    assert_eq!((first.name.as_str(), &first.verdict, first.heard), ("ping", &Verdict::Pass, Heard::Answer));
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,12 +111,7 @@ async fn a_silent_server_costs_the_limit_of_each_link() {
     let dead = "ping: no answer to ping within 3s; tools_list: no answer to tools/list within 3s";
     assert_eq!(judge(&report), Outcome::Dead(dead.into()));
     assert_eq!(report.elapsed, 6 * SECOND);
-    assert!(
-        report
-            .links
-            .iter()
-            .all(|link| link.elapsed == 3 * SECOND && link.heard == Heard::Silence)
-    );
+    assert!(report.links.iter().all(|link| link.elapsed == 3 * SECOND && link.heard == Heard::Silence));
     assert!(!report.chain.any_reply());
 }
 
@@ -139,10 +120,7 @@ async fn a_ping_that_is_ignored_is_left_out_of_the_next_chain() {
     let mut links = default_links();
     let list = |request: &CallRequest| (request.method == "tools/list").then_some(Ok(Reply::Result(Value::Null)));
     let (report, seen) = run_against(&mut links, ANY, TOTAL, list).await;
-    assert_eq!(
-        (judge(&report), seen),
-        (Outcome::Alive, vec!["ping".to_owned(), "tools/list".to_owned()])
-    );
+    assert_eq!((judge(&report), seen), (Outcome::Alive, vec!["ping".to_owned(), "tools/list".to_owned()]));
     let mut latches = Latches::default();
     latches.learn(&report.chain);
     assert_eq!(chain(&links, ANY, &latches).next_link(), Some(LinkIndex(1)));
@@ -153,10 +131,7 @@ async fn an_unknown_ping_is_life_and_is_told_apart() {
     let unknown = Ok(Reply::Error(json!({ "code": -32601 })));
     let mut links = default_links();
     let (report, _) = run_against(&mut links, ANY, TOTAL, |_| Some(unknown.clone())).await;
-    assert_eq!(
-        (judge(&report), report.links[0].heard),
-        (Outcome::Alive, Heard::Unknown)
-    );
+    assert_eq!((judge(&report), report.links[0].heard), (Outcome::Alive, Heard::Unknown));
     let mut latches = Latches::default();
     latches.learn(&report.chain);
     assert_eq!(chain(&links, ANY, &latches).next_link(), Some(LinkIndex(1)));
@@ -166,11 +141,7 @@ async fn an_unknown_ping_is_life_and_is_told_apart() {
 async fn a_short_total_is_shared_between_the_links() {
     let list = |request: &CallRequest| (request.method == "tools/list").then_some(Ok(Reply::Result(Value::Null)));
     let (report, _) = run_against(&mut default_links(), ANY, 2 * SECOND, list).await;
-    assert_eq!(
-        (judge(&report), report.elapsed),
-        (Outcome::Alive, SECOND),
-        "the ping got one half of it"
-    );
+    assert_eq!((judge(&report), report.elapsed), (Outcome::Alive, SECOND), "the ping got one half of it");
     let (report, _) = run_against(&mut default_links(), ANY, 2 * SECOND, |_| None).await;
     assert_eq!(report.elapsed, 2 * SECOND);
     assert!(matches!(judge(&report), Outcome::Dead(_)));
@@ -178,10 +149,7 @@ async fn a_short_total_is_shared_between_the_links() {
 
 #[tokio::test(start_paused = true)]
 async fn every_round_of_a_confirmation_has_its_own_total() {
-    let twice = ChainPolicy {
-        confirmations: 2,
-        ..ANY
-    };
+    let twice = ChainPolicy { confirmations: 2, ..ANY };
     let (report, seen) = run_against(&mut default_links(), twice, TOTAL, |_| None).await;
     assert_eq!(seen, ["ping", "tools/list", "ping", "tools/list"]);
     assert_eq!(report.elapsed, 12 * SECOND);
@@ -190,19 +158,13 @@ async fn every_round_of_a_confirmation_has_its_own_total() {
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_does_not_end_is_dropped_and_says_nothing() {
-    let mut links = [
-        link("stuck", std::future::pending),
-        link("fine", || async { Verdict::Pass }),
-    ];
+    let mut links = [link("stuck", std::future::pending), link("fine", || async { Verdict::Pass })];
     let report = run_alone(&mut links, ANY).await;
     let stuck = Verdict::Inconclusive("the probe did not end in time".into());
     assert_eq!((&report.links[0].verdict, judge(&report)), (&stuck, Outcome::Alive));
     assert_eq!(report.elapsed, 3 * SECOND + GRACE);
     let mut links = [link("stuck", std::future::pending)];
-    assert!(matches!(
-        judge(&run_alone(&mut links, ANY).await),
-        Outcome::Undecided(_)
-    ));
+    assert!(matches!(judge(&run_alone(&mut links, ANY).await), Outcome::Undecided(_)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -211,19 +173,10 @@ async fn a_link_has_its_own_limit() {
         sleep(SECOND).await;
         Verdict::Pass
     };
-    let mut links = [
-        LoadedLink {
-            timeout: SECOND / 2,
-            ..link("slow", slow)
-        },
-        link("slow", slow),
-    ];
+    let mut links = [LoadedLink { timeout: SECOND / 2, ..link("slow", slow) }, link("slow", slow)];
     let report = run_alone(&mut links, ANY).await;
     assert!(matches!(report.links[0].verdict, Verdict::Inconclusive(_)));
-    assert_eq!(
-        (&report.links[1].verdict, report.links[1].elapsed),
-        (&Verdict::Pass, SECOND)
-    );
+    assert_eq!((&report.links[1].verdict, report.links[1].elapsed), (&Verdict::Pass, SECOND));
 }
 
 /// Throws when it is dropped.
@@ -253,12 +206,8 @@ async fn panics_of_a_probe_are_contained() {
     };
     let payload = || async { std::panic::panic_any(Mine) };
     let begins: fn() -> std::future::Ready<Verdict> = || panic!("at once {}", 7);
-    let mut links = [
-        link("sometimes", sometimes),
-        link("trapped", trapped),
-        link("payload", payload),
-        link("begins", begins),
-    ];
+    let mut links =
+        [link("sometimes", sometimes), link("trapped", trapped), link("payload", payload), link("begins", begins)];
     let report = run_alone(&mut links, ANY).await;
     let verdicts: Vec<_> = report.links.iter().map(|link| link.verdict.clone()).collect();
     let expected = [
@@ -290,21 +239,11 @@ async fn a_probe_sees_its_share_of_the_time() {
             Verdict::Busy(format!("{:?}", cx.remaining()))
         }
     }
-    let all = ChainPolicy {
-        mode: ChainMode::All,
-        confirmations: 1,
-    };
-    let look = || LoadedLink {
-        probe: Box::new(Look),
-        ..link("look", || async { Verdict::Pass })
-    };
+    let all = ChainPolicy { mode: ChainMode::All, confirmations: 1 };
+    let look = || LoadedLink { probe: Box::new(Look), ..link("look", || async { Verdict::Pass }) };
     let (report, _) = run_against(&mut [look(), look()], all, 4 * SECOND, |_| None).await;
     let verdicts: Vec<_> = report.links.iter().map(|link| link.verdict.clone()).collect();
-    assert_eq!(
-        verdicts,
-        [Verdict::Busy("2s".into()), Verdict::Busy("3s".into())],
-        "what is saved goes to the next"
-    );
+    assert_eq!(verdicts, [Verdict::Busy("2s".into()), Verdict::Busy("3s".into())], "what is saved goes to the next");
 }
 
 #[test]
@@ -315,13 +254,7 @@ fn a_run_can_be_spawned() {
     let (calls, _requests) = mpsc::channel(1);
     let mut links = default_links();
     let chain = chain(&links, ANY, &Latches::default());
-    drop(is_send(run(
-        &mut links,
-        chain,
-        &snapshot(Era::Handshake),
-        &calls,
-        TOTAL,
-    )));
+    drop(is_send(run(&mut links, chain, &snapshot(Era::Handshake), &calls, TOTAL)));
     let cx = ChannelContext::new(&snapshot(Era::Stateless), &calls, LinkIndex(0), Instant::now()).remaining();
     assert_eq!(cx, Duration::ZERO);
 }

@@ -71,9 +71,7 @@ fn a_tail_line_is_harmless() {
 #[test]
 fn a_flood_is_bounded() {
     let mut tail = StderrTail::new();
-    let chunk: Vec<u8> = (0..1000)
-        .flat_map(|n| format!("line {n:04} {}\n", "x".repeat(54)).into_bytes())
-        .collect();
+    let chunk: Vec<u8> = (0..1000).flat_map(|n| format!("line {n:04} {}\n", "x".repeat(54)).into_bytes()).collect();
     assert_eq!(chunk.len(), 65_000);
     let mut count = 0;
     for _ in 0..160 {
@@ -82,10 +80,7 @@ fn a_flood_is_bounded() {
     assert_eq!(count, 160 * 64_000);
     assert!(tail.ring.capacity() <= 2 * KEPT);
     let last = tail.tail(10);
-    assert!(
-        last[0].starts_with("line 0990 ") && last[9].starts_with("line 0999 "),
-        "{last:?}"
-    );
+    assert!(last[0].starts_with("line 0990 ") && last[9].starts_with("line 0999 "), "{last:?}");
     assert_eq!(tail.tail(100_000).len(), KEPT / 65, "whole lines of what is kept");
 }
 

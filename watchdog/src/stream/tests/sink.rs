@@ -10,11 +10,7 @@ use super::*;
 /// One read of at most `length` bytes by the other side; fails instead of hanging.
 fn read_blocking(fd: &OwnedFd, length: usize) -> nix::Result<Vec<u8>> {
     let mut entry = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
-    assert_ne!(
-        nix::poll::poll(&mut entry, PollTimeout::try_from(DEADLINE).unwrap()),
-        Ok(0),
-        "it hangs"
-    );
+    assert_ne!(nix::poll::poll(&mut entry, PollTimeout::try_from(DEADLINE).unwrap()), Ok(0), "it hangs");
     let mut bytes = vec![0; length];
     let read = nix::unistd::read(fd, &mut bytes)?;
     bytes.truncate(read);
@@ -44,10 +40,7 @@ async fn more_slices_than_the_kernel_takes_are_written_in_part() {
         stays_pending(|cx| sink.poll_hangup(cx).is_ready()).await;
         let slices = vec![IoSlice::new(b"x"); 3000];
         assert_eq!(soon(poll_fn(|cx| sink.poll_write(cx, &slices))).await.unwrap(), 1024);
-        assert_eq!(
-            soon(poll_fn(|cx| sink.poll_write(cx, &slices[1024..]))).await.unwrap(),
-            1024
-        );
+        assert_eq!(soon(poll_fn(|cx| sink.poll_write(cx, &slices[1024..]))).await.unwrap(), 1024);
         assert_eq!(drain(&theirs, 5000).len(), 2048);
     }
 }
@@ -111,10 +104,7 @@ async fn a_pipe_that_cannot_be_opened_again_has_a_thread() {
     let error = soon(write_all(&mut sink, b"x")).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     soon(poll_fn(|cx| sink.poll_hangup(cx))).await;
-    assert_eq!(
-        soon(write(&mut sink, b"x")).await.unwrap_err().kind(),
-        io::ErrorKind::BrokenPipe
-    );
+    assert_eq!(soon(write(&mut sink, b"x")).await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
 #[tokio::test]

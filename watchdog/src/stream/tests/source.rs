@@ -59,11 +59,7 @@ async fn files_null_and_terminals_have_a_thread() {
     nix::unistd::write(&theirs, b"typed").unwrap();
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"typed");
     drop(theirs);
-    assert_eq!(
-        soon(read(&mut source)).await.unwrap(),
-        b"",
-        "a lost terminal is the end"
-    );
+    assert_eq!(soon(read(&mut source)).await.unwrap(), b"", "a lost terminal is the end");
 }
 
 #[tokio::test]
@@ -71,10 +67,7 @@ async fn a_descriptor_of_the_wrong_direction_is_an_error_and_not_granted_anew() 
     let (_reader, writer) = pipe();
     let mut source = Source::inherited(writer).unwrap();
     assert!(source.is_threaded());
-    assert_eq!(
-        soon(read(&mut source)).await.unwrap_err().raw_os_error(),
-        Some(nix::libc::EBADF)
-    );
+    assert_eq!(soon(read(&mut source)).await.unwrap_err().raw_os_error(), Some(nix::libc::EBADF));
 }
 
 #[tokio::test]
@@ -118,11 +111,7 @@ async fn a_hangup_shows_behind_unread_data() {
                 drop(theirs);
                 soon(poll_fn(|cx| source.poll_hangup(cx))).await;
             }
-            assert_eq!(
-                soon(read_to_end(&mut source)).await.unwrap(),
-                b"unread",
-                "the data is still there"
-            );
+            assert_eq!(soon(read_to_end(&mut source)).await.unwrap(), b"unread", "the data is still there");
             soon(poll_fn(|cx| source.poll_hangup(cx))).await;
         }
     }
@@ -190,11 +179,7 @@ async fn a_named_pipe_gets_another_writer() {
     let path = folder.path().join("fifo");
     mkfifo(&path, Mode::S_IRWXU).unwrap();
     let open_writer = || File::options().write(true).open(&path).unwrap();
-    let ours = File::options()
-        .read(true)
-        .custom_flags_nonblocking()
-        .open(&path)
-        .unwrap();
+    let ours = File::options().read(true).custom_flags_nonblocking().open(&path).unwrap();
     let first = open_writer();
     let mut source = Source::inherited(ours.into()).unwrap();
     assert!(!source.is_threaded());

@@ -19,10 +19,7 @@ fn the_process_under_test() {
     if std::env::var_os(MARK).is_none() {
         return;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let before = inheritable();
         let (mut source, mut sink) = super::super::stdio::take().unwrap();
@@ -45,18 +42,13 @@ fn the_process_under_test() {
 }
 
 fn target(number: i32) -> String {
-    std::fs::read_link(format!("/proc/self/fd/{number}"))
-        .unwrap()
-        .to_string_lossy()
-        .into_owned()
+    std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap().to_string_lossy().into_owned()
 }
 
 /// The descriptors that an exec does not close, but for the standard ones.
 fn inheritable() -> Vec<i32> {
     let open = std::fs::read_dir("/proc/self/fd").unwrap();
-    let mut numbers: Vec<i32> = open
-        .map(|name| name.unwrap().file_name().to_str().unwrap().parse().unwrap())
-        .collect();
+    let mut numbers: Vec<i32> = open.map(|name| name.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect();
     numbers.retain(|number| *number > 2 && !is_closed_on_exec(*number));
     numbers.sort_unstable();
     numbers
@@ -105,14 +97,8 @@ fn finish(mut child: Child) -> String {
 
 /// What follows [`READY`].
 fn after_ready(bytes: &[u8]) -> &[u8] {
-    let at = bytes
-        .windows(READY.len())
-        .position(|window| window == READY)
-        .expect("the process was not ready");
-    assert!(
-        !bytes.windows(7).any(|window| window == b"library"),
-        "a print reached the protocol"
-    );
+    let at = bytes.windows(READY.len()).position(|window| window == READY).expect("the process was not ready");
+    assert!(!bytes.windows(7).any(|window| window == b"library"), "a print reached the protocol");
     &bytes[at + READY.len()..]
 }
 
@@ -144,10 +130,7 @@ fn one_socket_for_both() {
 
 #[test]
 fn files() {
-    let (input, output) = (
-        tempfile::NamedTempFile::new().unwrap(),
-        tempfile::NamedTempFile::new().unwrap(),
-    );
+    let (input, output) = (tempfile::NamedTempFile::new().unwrap(), tempfile::NamedTempFile::new().unwrap());
     std::fs::write(input.path(), b"hello\n").unwrap();
     finish(start(input.reopen().unwrap(), output.reopen().unwrap(), "echo"));
     assert_eq!(after_ready(&std::fs::read(output.path()).unwrap()), b"hello\n");
@@ -170,15 +153,9 @@ fn a_terminal_that_nobody_types_on_does_not_hold_up_the_exit() {
 #[test]
 fn closed_streams_become_dev_null() {
     let exe = std::env::current_exe().unwrap();
-    let test = concat!(module_path!(), "::the_process_under_test")
-        .split_once("::")
-        .unwrap()
-        .1;
+    let test = concat!(module_path!(), "::the_process_under_test").split_once("::").unwrap().1;
     let child = Command::new("sh")
-        .args([
-            "-c",
-            r#"exec "$0" "$1" --exact --ignored --nocapture --test-threads=1 <&- >&-"#,
-        ])
+        .args(["-c", r#"exec "$0" "$1" --exact --ignored --nocapture --test-threads=1 <&- >&-"#])
         .arg(exe)
         .arg(test)
         .env(MARK, "echo")

@@ -56,10 +56,7 @@ impl Reader {
     /// # Errors
     /// Where no thread can be started.
     pub(in super::super) fn start(fd: OwnedFd, kind: Kind) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::default()),
-            emptied: Condvar::new(),
-        });
+        let shared = Arc::new(Shared { state: Mutex::new(State::default()), emptied: Condvar::new() });
         let theirs = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("stream-read".into())
@@ -174,10 +171,7 @@ impl Shared {
                 state = self.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let (woken, timeout) = self
-                .emptied
-                .wait_timeout(state, LOOK)
-                .unwrap_or_else(PoisonError::into_inner);
+            let (woken, timeout) = self.emptied.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
             state = woken;
             if timeout.timed_out() && descriptor::hung_up(file.as_fd(), End::Read) {
                 state.hung_up = true;

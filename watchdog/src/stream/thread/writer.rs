@@ -48,10 +48,7 @@ impl Writer {
     /// # Errors
     /// Where no thread can be started.
     pub(in super::super) fn start(fd: OwnedFd, kind: Kind) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::default()),
-            queued: Condvar::new(),
-        });
+        let shared = Arc::new(Shared { state: Mutex::new(State::default()), queued: Condvar::new() });
         let theirs = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("stream-write".into())
@@ -159,10 +156,7 @@ impl Shared {
                 state = self.queued.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let (woken, timeout) = self
-                .queued
-                .wait_timeout(state, LOOK)
-                .unwrap_or_else(PoisonError::into_inner);
+            let (woken, timeout) = self.queued.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
             state = woken;
             if timeout.timed_out() && state.queue.is_empty() && descriptor::hung_up(file.as_fd(), End::Write) {
                 return Next::Gone;

@@ -10,10 +10,7 @@ fn value(line: &[u8]) -> Value {
 
 #[test]
 fn a_request_is_byte_for_byte_as_the_protocol_pages_show_it() {
-    assert_eq!(
-        request(&Id::from_int(5), "ping", None),
-        &br#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#[..]
-    );
+    assert_eq!(request(&Id::from_int(5), "ping", None), &br#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#[..]);
     let raw = br#"{ "_meta":{} }"#;
     assert_eq!(
         request(&Id::text("a\"b"), "x\n", Some(raw)),
@@ -24,10 +21,7 @@ fn a_request_is_byte_for_byte_as_the_protocol_pages_show_it() {
 #[test]
 fn an_answer_has_the_id_as_it_was_spelled() {
     let id = Id::parse(b"1.0").expect("an id");
-    assert_eq!(
-        result(&id, br#"{"a": 1e2}"#),
-        &br#"{"jsonrpc":"2.0","id":1.0,"result":{"a": 1e2}}"#[..]
-    );
+    assert_eq!(result(&id, br#"{"a": 1e2}"#), &br#"{"jsonrpc":"2.0","id":1.0,"result":{"a": 1e2}}"#[..]);
 }
 
 #[test]
@@ -39,10 +33,7 @@ fn an_error_escapes_its_texts() {
         json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -31000, "message": "a \"b\"\n\u{2028}", "data": data}})
     );
     let line = error(None, -32700, "Parse error", &Value::Null);
-    assert_eq!(
-        line,
-        &br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#[..]
-    );
+    assert_eq!(line, &br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#[..]);
 }
 
 #[test]
@@ -52,20 +43,11 @@ fn what_is_composed_is_what_the_scan_finds() {
         other => panic!("no message: {other:?}"),
     };
     let id = Id::text("w");
-    assert_eq!(
-        kind(&request(&id, "ping", None)),
-        (Kind::Request, Method::Ping, Some(id.clone()))
-    );
+    assert_eq!(kind(&request(&id, "ping", None)), (Kind::Request, Method::Ping, Some(id.clone())));
     assert_eq!(
         kind(&notification("notifications/cancelled", Some(b"{}"))),
         (Kind::Notification, Method::Cancelled, None)
     );
-    assert_eq!(
-        kind(&result(&id, b"{}")),
-        (Kind::Result, Method::None, Some(id.clone()))
-    );
-    assert_eq!(
-        kind(&error(Some(&id), 1, "", &Value::Null)),
-        (Kind::Error, Method::None, Some(id))
-    );
+    assert_eq!(kind(&result(&id, b"{}")), (Kind::Result, Method::None, Some(id.clone())));
+    assert_eq!(kind(&error(Some(&id), 1, "", &Value::Null)), (Kind::Error, Method::None, Some(id)));
 }

@@ -33,15 +33,9 @@ fn a_call_is_read() {
 fn the_stateless_keys_are_read() {
     let line = r#"{"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/subscriptionId":3},"requestState":"s"},"id":3}"#;
     let head = head(line);
-    assert_eq!(
-        text_at(line.as_bytes(), head.meta_protocol_version.as_ref()).as_deref(),
-        Some("2026-07-28")
-    );
+    assert_eq!(text_at(line.as_bytes(), head.meta_protocol_version.as_ref()).as_deref(), Some("2026-07-28"));
     assert!(head.meta_client_capabilities && head.continued);
-    assert_eq!(
-        id_at(line.as_bytes(), head.meta_subscription_id.as_ref()),
-        Some(Id::from_int(3))
-    );
+    assert_eq!(id_at(line.as_bytes(), head.meta_subscription_id.as_ref()), Some(Id::from_int(3)));
 }
 
 #[test]
@@ -87,10 +81,7 @@ fn marks_and_white_space_around_are_tolerated() {
 fn null_members_of_params_are_absent() {
     let line = r#"{"method":"tools/list","id":1,"params":{"cursor":null,"task":null,"requestState":null,"_meta":null,"name":null}}"#;
     let head = head(line);
-    assert_eq!(
-        (head.cursor, head.name, head.task, head.continued),
-        (None, None, false, false)
-    );
+    assert_eq!((head.cursor, head.name, head.task, head.continued), (None, None, false, false));
     let line = r#"{"method":"x","params":null}"#;
     assert_eq!(at(line, self::head(line).params.as_ref()), Some("null"));
 }
@@ -156,10 +147,7 @@ fn what_is_torn_or_glued_is_not_json() {
 #[test]
 fn text_that_is_not_quite_json_is_passed_on_where_its_shape_is_sound() {
     // Python writes these, invalid UTF-8 is the peer's affair, and raw control bytes are common in logs.
-    assert!(matches!(
-        scan(br#"{"result":{"a":NaN},"b":-Infinity,"id":1}"#),
-        Scan::Message(_)
-    ));
+    assert!(matches!(scan(br#"{"result":{"a":NaN},"b":-Infinity,"id":1}"#), Scan::Message(_)));
     assert!(matches!(scan(b"{\"result\":\"\xff\x01\",\"id\":1}"), Scan::Message(_)));
     assert!(matches!(scan(b"{\"m\xff\":1,\"result\":1}"), Scan::Message(_)));
 }
@@ -167,11 +155,7 @@ fn text_that_is_not_quite_json_is_passed_on_where_its_shape_is_sound() {
 #[test]
 fn elements_are_given_as_they_stand() {
     let line = r#" [ {"method":"[x,"} ,1,"a,]", [2,[3]],null ] "#;
-    let found: Vec<_> = elements(line.as_bytes())
-        .expect("a batch")
-        .into_iter()
-        .map(|span| &line[span])
-        .collect();
+    let found: Vec<_> = elements(line.as_bytes()).expect("a batch").into_iter().map(|span| &line[span]).collect();
     assert_eq!(found, [r#"{"method":"[x,"}"#, "1", r#""a,]""#, "[2,[3]]", "null"]);
     assert_eq!(elements(b"[]"), Some(vec![]));
     assert_eq!(elements(b"{}"), None);
@@ -181,35 +165,19 @@ fn elements_are_given_as_they_stand() {
 fn names_and_promises_reach_unknown_methods() {
     let of = |line: &str| {
         let head = head(line);
-        (
-            method_name(&head, line.as_bytes()).into_owned(),
-            is_read_only(&head, line.as_bytes()),
-        )
+        (method_name(&head, line.as_bytes()).into_owned(), is_read_only(&head, line.as_bytes()))
     };
-    assert_eq!(
-        of(r#"{"id":1,"method":"vendor\/things\/list"}"#),
-        ("vendor/things/list".to_owned(), true)
-    );
-    assert_eq!(
-        of(r#"{"id":1,"method":"things/listen"}"#),
-        ("things/listen".to_owned(), false)
-    );
+    assert_eq!(of(r#"{"id":1,"method":"vendor\/things\/list"}"#), ("vendor/things/list".to_owned(), true));
+    assert_eq!(of(r#"{"id":1,"method":"things/listen"}"#), ("things/listen".to_owned(), false));
     assert_eq!(of(r#"{"id":1,"method":"list"}"#), ("list".to_owned(), false));
-    assert_eq!(
-        of(r#"{"id":1,"method":"tools/call"}"#),
-        ("tools/call".to_owned(), false)
-    );
+    assert_eq!(of(r#"{"id":1,"method":"tools/call"}"#), ("tools/call".to_owned(), false));
     assert_eq!(of(r#"{"id":1,"method":"tasks\/get"}"#), ("tasks/get".to_owned(), false));
     assert_eq!(of(r#"{"id":1,"result":{}}"#), (String::new(), false));
 }
 
 #[test]
 fn depth_is_bounded_by_the_input_alone() {
-    let deep = format!(
-        r#"{{"method":"x","params":{}{},"id":1}}"#,
-        "[".repeat(300_000),
-        "]".repeat(300_000)
-    );
+    let deep = format!(r#"{{"method":"x","params":{}{},"id":1}}"#, "[".repeat(300_000), "]".repeat(300_000));
     assert_eq!(at(&deep, head(&deep).id.as_ref()), Some("1"));
 }
 
@@ -233,11 +201,7 @@ fn agrees(line: &[u8], value: &Value) -> Result<(), TestCaseError> {
     let head = match scan(line) {
         Scan::Message(head) => head,
         Scan::NotAMessage(span) => {
-            prop_assert!(
-                value.is_object() && method.is_none() && result.is_none() && error.is_none(),
-                "{}",
-                shown
-            );
+            prop_assert!(value.is_object() && method.is_none() && result.is_none() && error.is_none(), "{}", shown);
             return same(&span, id);
         }
         Scan::Batch => {
@@ -262,10 +226,7 @@ fn agrees(line: &[u8], value: &Value) -> Result<(), TestCaseError> {
         prop_assert!(id_at(line, head.id.as_ref()).is_some(), "{}", shown);
     }
     let name = method.and_then(Value::as_str);
-    prop_assert_eq!(
-        head.method,
-        name.map_or(Method::None, |name| Method::from_name(name.as_bytes()))
-    );
+    prop_assert_eq!(head.method, name.map_or(Method::None, |name| Method::from_name(name.as_bytes())));
     prop_assert_eq!(method_name(&head, line), name.unwrap_or_default());
     same(&head.method_span, method)?;
     same(&head.id, id)?;
@@ -282,15 +243,9 @@ fn agrees(line: &[u8], value: &Value) -> Result<(), TestCaseError> {
     let meta = get(params, "_meta");
     let key = |name: &str| get(meta, &format!("io.modelcontextprotocol/{name}"));
     same(&head.meta_progress_token, get(meta, "progressToken"))?;
-    same(
-        &head.meta_protocol_version,
-        key("protocolVersion").filter(|value| value.is_string()),
-    )?;
+    same(&head.meta_protocol_version, key("protocolVersion").filter(|value| value.is_string()))?;
     same(&head.meta_subscription_id, key("subscriptionId"))?;
-    prop_assert_eq!(
-        head.meta_client_capabilities,
-        key("clientCapabilities").is_some_and(Value::is_object)
-    );
+    prop_assert_eq!(head.meta_client_capabilities, key("clientCapabilities").is_some_and(Value::is_object));
     same(&head.progress_token, get(params, "progressToken"))?;
     same(&head.request_id, get(params, "requestId"))?;
     same(&head.uri, get(params, "uri"))?;
@@ -306,38 +261,11 @@ fn spans(line: &[u8]) -> Vec<Span> {
     let mut spans = elements(line).unwrap_or_default();
     match scan(line) {
         Scan::Message(head) => {
-            let Head {
-                id,
-                params,
-                body,
-                name,
-                uri,
-                cursor,
-                request_id,
-                progress_token,
-                method_span,
-                ..
-            } = head;
+            let Head { id, params, body, name, uri, cursor, request_id, progress_token, method_span, .. } = head;
             spans.extend(
-                [
-                    id,
-                    params,
-                    body,
-                    name,
-                    uri,
-                    cursor,
-                    request_id,
-                    progress_token,
-                    method_span,
-                ]
-                .into_iter()
-                .flatten(),
+                [id, params, body, name, uri, cursor, request_id, progress_token, method_span].into_iter().flatten(),
             );
-            let meta = [
-                head.meta_progress_token,
-                head.meta_protocol_version,
-                head.meta_subscription_id,
-            ];
+            let meta = [head.meta_progress_token, head.meta_protocol_version, head.meta_subscription_id];
             spans.extend(meta.into_iter().flatten());
         }
         Scan::NotAMessage(id) => spans.extend(id),

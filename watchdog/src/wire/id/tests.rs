@@ -16,10 +16,7 @@ fn ids_are_compared_by_value() {
     assert_eq!(key("1.50"), key("15e-1"));
     assert_ne!(key("1"), key(r#""1""#));
     assert_ne!(key("9007199254740993"), key("9007199254740992"));
-    assert_ne!(
-        key("123456789012345678901234567890"),
-        key("123456789012345678901234567891")
-    );
+    assert_ne!(key("123456789012345678901234567890"), key("123456789012345678901234567891"));
     assert_eq!(key("9007199254740993"), IdKey::Int(9_007_199_254_740_993));
 }
 
@@ -62,9 +59,9 @@ fn canonical_spellings_need_no_copy_and_equal_ids_that_were_made() {
 
 #[test]
 fn what_is_no_id_is_none() {
-    for raw in [
-        "", "null", "true", "{}", "[]", "\"a", "a", "\"a\"b\"", "1 ", " 1", "01", "-", "NaN", "\"", "1\"", "/", ":",
-    ] {
+    for raw in
+        ["", "null", "true", "{}", "[]", "\"a", "a", "\"a\"b\"", "1 ", " 1", "01", "-", "NaN", "\"", "1\"", "/", ":"]
+    {
         assert_eq!(Id::parse(raw.as_bytes()), None, "{raw}");
     }
 }
@@ -84,31 +81,14 @@ fn strings_that_are_not_text_collide_with_none_that_is() {
 fn aliases_cross_between_numbers_and_strings() {
     assert_eq!(key("1").alias(), Some(key(r#""1""#)));
     assert_eq!(key(r#""-7""#).alias(), Some(key("-7")));
-    for raw in [
-        r#""01""#,
-        r#""+1""#,
-        r#""-0""#,
-        r#""""#,
-        r#""a""#,
-        r#""1.0""#,
-        "1.5",
-        r#""\ud800""#,
-    ] {
+    for raw in [r#""01""#, r#""+1""#, r#""-0""#, r#""""#, r#""a""#, r#""1.0""#, "1.5", r#""\ud800""#] {
         assert_eq!(key(raw).alias(), None, "{raw}");
     }
 }
 
 #[test]
 fn the_ends_of_the_range_of_small_integers() {
-    for value in [
-        i64::MIN,
-        i64::MAX,
-        999_999_999_999_999_999,
-        -999_999_999_999_999_999,
-        10_i64.pow(18),
-        0,
-        -1,
-    ] {
+    for value in [i64::MIN, i64::MAX, 999_999_999_999_999_999, -999_999_999_999_999_999, 10_i64.pow(18), 0, -1] {
         assert_eq!(Id::parse(value.to_string().as_bytes()), Some(Id::from_int(value)));
     }
 }

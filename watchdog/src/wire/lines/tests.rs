@@ -30,11 +30,7 @@ fn reference(stream: &[u8], max_line: usize) -> (Vec<Line>, u64) {
             let mut outline = Outline::default();
             outline.feed(without_mark(piece));
             let (kind, id) = outline.end();
-            return Some(Line::TooLong(Oversized {
-                len: length(piece.len()),
-                id,
-                kind,
-            }));
+            return Some(Line::TooLong(Oversized { len: length(piece.len()), id, kind }));
         }
         let blank = content.trim_ascii().is_empty();
         (!blank).then(|| Line::Whole(Bytes::copy_from_slice(content)))
@@ -52,10 +48,7 @@ fn ends_marks_and_blank_lines_are_dropped() {
 #[test]
 fn only_lf_ends_a_line() {
     let stream = "a\u{2028}b\u{85}c\rd\u{b}\n";
-    assert_eq!(
-        split(stream.as_bytes(), 100, []).0,
-        [whole("a\u{2028}b\u{85}c\rd\u{b}")]
-    );
+    assert_eq!(split(stream.as_bytes(), 100, []).0, [whole("a\u{2028}b\u{85}c\rd\u{b}")]);
 }
 
 #[test]
@@ -64,14 +57,7 @@ fn the_limit_counts_the_content_alone() {
     for pieces in [vec![], vec![1; stream.len()]] {
         let (lines, _) = split(stream, 5, pieces);
         assert_eq!(lines[0], whole("12345"));
-        assert!(matches!(
-            &lines[1],
-            Line::TooLong(Oversized {
-                len: 6,
-                id: None,
-                kind: OversizedKind::Unknown
-            })
-        ));
+        assert!(matches!(&lines[1], Line::TooLong(Oversized { len: 6, id: None, kind: OversizedKind::Unknown })));
         assert_eq!(lines[2], whole("12345"));
     }
 }
@@ -81,12 +67,8 @@ fn a_line_is_not_copied() {
     let mut lines = Lines::new(1000);
     lines.spare(64).extend_from_slice(b"one\ntwo\n");
     let start = lines.buffer.as_ptr();
-    let Some(Line::Whole(first)) = lines.next() else {
-        panic!("a line")
-    };
-    let Some(Line::Whole(second)) = lines.next() else {
-        panic!("a line")
-    };
+    let Some(Line::Whole(first)) = lines.next() else { panic!("a line") };
+    let Some(Line::Whole(second)) = lines.next() else { panic!("a line") };
     assert_eq!((first.as_ptr(), second.as_ptr()), (start, start.wrapping_add(4)));
 }
 
@@ -104,22 +86,14 @@ fn an_oversized_line_streams_by_in_bounded_memory_and_its_id_is_found_at_its_end
     let mut fed = 0;
     for piece in stream.chunks(READ) {
         lines.spare(READ).extend_from_slice(piece);
-        assert!(
-            lines.buffer.capacity() <= 2 * (MAX + READ) + UNCOUNTED,
-            "{}",
-            lines.buffer.capacity()
-        );
+        assert!(lines.buffer.capacity() <= 2 * (MAX + READ) + UNCOUNTED, "{}", lines.buffer.capacity());
         found.extend(&mut lines);
         fed += length(piece.len());
         if found.is_empty() {
             assert_eq!(lines.partial_len(), fed);
         }
     }
-    let oversized = Oversized {
-        len,
-        id: Some(Id::text("last")),
-        kind: OversizedKind::Request,
-    };
+    let oversized = Oversized { len, id: Some(Id::text("last")), kind: OversizedKind::Request };
     assert_eq!(found, [Line::TooLong(oversized), whole("{}")]);
     assert!(lines.buffer.capacity() <= 2 * READ);
 }

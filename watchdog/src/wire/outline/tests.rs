@@ -36,16 +36,12 @@ fn expected(line: &[u8]) -> Option<(OversizedKind, Option<Id>)> {
 #[test]
 fn the_id_is_found_wherever_it_stands() {
     let body = r#""params":{"id":7,"a":["\"}",{}]}"#;
-    for line in [
-        format!(r#"{{"id":"é\u0061",{body},"method":"x"}}"#),
-        format!(r#"{{{body},"method":"x","id":"é\u0061"}} "#),
-    ] {
+    for line in
+        [format!(r#"{{"id":"é\u0061",{body},"method":"x"}}"#), format!(r#"{{{body},"method":"x","id":"é\u0061"}} "#)]
+    {
         assert_eq!(
             in_pieces(line.as_bytes(), &vec![1; line.len()]),
-            (
-                OversizedKind::Request,
-                Some(Id::parse("\"é\\u0061\"".as_bytes()).expect("an id"))
-            )
+            (OversizedKind::Request, Some(Id::parse("\"é\\u0061\"".as_bytes()).expect("an id")))
         );
     }
 }
@@ -64,11 +60,7 @@ fn torn_lines_have_no_verdict() {
         "text",
         r#"{"id":1,}"#,
     ] {
-        assert_eq!(
-            in_pieces(line.as_bytes(), &[]),
-            (OversizedKind::Unknown, None),
-            "{line}"
-        );
+        assert_eq!(in_pieces(line.as_bytes(), &[]), (OversizedKind::Unknown, None), "{line}");
     }
 }
 

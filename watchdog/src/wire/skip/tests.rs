@@ -102,11 +102,7 @@ fn runs_of_backslashes_of_any_length_and_place_are_counted() {
             let expected = if run % 2 == 0 { text.len() - 2 } else { text.len() };
             assert_eq!(in_pieces(text.as_bytes(), &[]), Step::Ended(expected), "{before} {run}");
             for cut in 0..text.len() {
-                assert_eq!(
-                    in_pieces(text.as_bytes(), &[cut]),
-                    Step::Ended(expected),
-                    "{before} {run} {cut}"
-                );
+                assert_eq!(in_pieces(text.as_bytes(), &[cut]), Step::Ended(expected), "{before} {run} {cut}");
             }
         }
     }

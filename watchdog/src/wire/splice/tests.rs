@@ -14,10 +14,7 @@ fn head(line: &[u8]) -> Head {
 fn an_id_is_rewritten_and_restored() {
     let line = Bytes::from_static(br#"{ "params":{"id":1}, "id" : 1.0 ,"method":"roots\/list" }"#);
     let ours = rewrite_id(&line, &head(&line), &Id::text("w/2/1"));
-    assert_eq!(
-        ours,
-        &br#"{ "params":{"id":1}, "id" : "w/2/1" ,"method":"roots\/list" }"#[..]
-    );
+    assert_eq!(ours, &br#"{ "params":{"id":1}, "id" : "w/2/1" ,"method":"roots\/list" }"#[..]);
     let theirs = id_at(&line, head(&line).id.as_ref()).expect("an id");
     assert_eq!(rewrite_id(&ours, &head(&ours), &theirs), line);
 }
@@ -32,12 +29,7 @@ fn a_message_without_an_id_stays() {
 #[expect(clippy::reversed_empty_ranges, reason = "such a span is what is tested")]
 fn impossible_spans_change_nothing() {
     let line = Bytes::from_static(b"0123");
-    for edits in [
-        &[(3..9, &b"x"[..])][..],
-        &[(3..1, b"x")],
-        &[(2..3, b"x"), (1..2, b"y")],
-        &[(9..9, b"x")],
-    ] {
+    for edits in [&[(3..9, &b"x"[..])][..], &[(3..1, b"x")], &[(2..3, b"x"), (1..2, b"y")], &[(9..9, b"x")]] {
         assert_eq!(replace_each(&line, edits), line);
     }
     assert_eq!(replace(&line, 4..4, b"x"), &b"0123x"[..]);

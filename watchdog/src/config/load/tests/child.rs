@@ -3,12 +3,7 @@
 use super::*;
 
 fn env(case: &Case) -> Vec<String> {
-    case.server()
-        .command
-        .env
-        .iter()
-        .map(|(k, v)| format!("{}={}", k.display(), v.display()))
-        .collect()
+    case.server().command.env.iter().map(|(k, v)| format!("{}={}", k.display(), v.display())).collect()
 }
 
 #[test]
@@ -23,10 +18,7 @@ fn the_environment_is_inherited_then_the_file_then_env() {
         .env("E", "kept")
         .env("NOTIFY_SOCKET", "/n")
         .env("MCP_WATCHDOG_TOKEN", "t");
-    assert_eq!(
-        env(&case),
-        ["B=file", "BASE=x", "C=env x", "D=none", "E=kept", "PORT=8080", "V=1.10"]
-    );
+    assert_eq!(env(&case), ["B=file", "BASE=x", "C=env x", "D=none", "E=kept", "PORT=8080", "V=1.10"]);
     let case = case.set("inherit_env=false");
     assert_eq!(env(&case), ["B=file", "C=env x", "D=none", "PORT=8080", "V=1.10"]);
 }
@@ -49,30 +41,16 @@ fn a_command_with_spaces_is_a_warning() {
         warnings,
         ["`command` of `fs` has spaces and is not split: arguments go into `args`, there is no shell"]
     );
-    assert_eq!(
-        Case::file("servers: {fs: {command: '/my dir/server', args: [x]}}")
-            .ok()
-            .warnings,
-        [""; 0]
-    );
+    assert_eq!(Case::file("servers: {fs: {command: '/my dir/server', args: [x]}}").ok().warnings, [""; 0]);
 }
 
 #[test]
 fn what_cannot_be_started() {
     for (section, message) in [
-        (
-            "{args: [x]}",
-            "config.yaml:1:11: servers: the server `fs` has no `command`",
-        ),
+        ("{args: [x]}", "config.yaml:1:11: servers: the server `fs` has no `command`"),
         ("{command: ''}", "config.yaml:1:25: servers.fs.command: is empty"),
-        (
-            "{command: \"a\\0b\"}",
-            "config.yaml:1:25: servers.fs.command: cannot hold a NUL byte",
-        ),
-        (
-            "{command: a, env: {A=B: x}}",
-            "config.yaml:1:39: servers.fs.env.A=B: is not the name of a variable",
-        ),
+        ("{command: \"a\\0b\"}", "config.yaml:1:25: servers.fs.command: cannot hold a NUL byte"),
+        ("{command: a, env: {A=B: x}}", "config.yaml:1:39: servers.fs.env.A=B: is not the name of a variable"),
         (
             "{command: a, cwd: '${NO}'}",
             "config.yaml:1:33: servers.fs.cwd: the variable `NO` is not set, and has no default (`${NO:-default}`)",
@@ -81,10 +59,7 @@ fn what_cannot_be_started() {
         let error = Case::file(&format!("servers: {{fs: {section}}}")).error();
         assert_eq!(error.lines().next(), Some(message), "{section}");
     }
-    let input = Input {
-        command: vec!["".into()],
-        ..Input::default()
-    };
+    let input = Input { command: vec!["".into()], ..Input::default() };
     assert_eq!(Case::with(input).error(), "COMMAND is empty");
 }
 
@@ -92,16 +67,10 @@ fn what_cannot_be_started() {
 fn an_env_file_that_cannot_be_used() {
     let case = Case::file("servers: {fs: {command: a, envFile: no.env}}");
     let error = case.error();
-    assert!(
-        error.starts_with("config.yaml:1:37: servers.fs.envFile: no.env cannot be read: "),
-        "{error}"
-    );
+    assert!(error.starts_with("config.yaml:1:37: servers.fs.envFile: no.env cannot be read: "), "{error}");
     case.write("no.env", "A=1\nhunter2\n");
     let error = case.error();
-    assert!(
-        error.starts_with("config.yaml:1:37: servers.fs.envFile: no.env:2: expected KEY=VALUE\n"),
-        "{error}"
-    );
+    assert!(error.starts_with("config.yaml:1:37: servers.fs.envFile: no.env:2: expected KEY=VALUE\n"), "{error}");
     assert!(!error.contains("hunter2"));
 }
 
@@ -112,12 +81,8 @@ fn arguments_and_inherited_values_need_not_be_text() {
     let raw = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
     let command = vec![raw(b"/bin/\xfe-server"), raw(b"\xff")];
     let environment = vec![(raw(b"A\xff"), raw(b"\xff")), (raw(b"B"), raw(b"\xfd"))];
-    let server = Case::with(Input {
-        command: command.clone(),
-        environment: environment.clone(),
-        ..Input::default()
-    })
-    .server();
+    let server =
+        Case::with(Input { command: command.clone(), environment: environment.clone(), ..Input::default() }).server();
     assert_eq!(server.command.program, command[0]);
     assert_eq!(server.command.args, command[1..]);
     assert_eq!(server.command.env, environment);
@@ -137,11 +102,7 @@ fn values_of_keys_must_be_text() {
     case.input.environment.push(("MCP_WATCHDOG_TOOL_TIMEOUT".into(), raw()));
     case.input.environment.push(("CONNECTION_RETRY_DELAY".into(), raw()));
     case.input.settings.push(Setting::Set(raw()));
-    case.input.settings.push(Setting::Named {
-        flag: "--hold",
-        key: "restart.hold",
-        value: raw(),
-    });
+    case.input.settings.push(Setting::Named { flag: "--hold", key: "restart.hold", value: raw() });
     case.input.name = Some(raw());
     let error = case.error();
     for line in ["MCP_WATCHDOG_TOOL_TIMEOUT", "CONNECTION_RETRY_DELAY", "--set", "--hold"] {

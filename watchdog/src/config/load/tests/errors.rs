@@ -69,8 +69,7 @@ servers:
 fn slips_in_other_servers_are_reported_too() {
     let case = Case::file("servers: {fs: {command: a}, b: {comand: c}}").name("fs");
     assert!(
-        case.error()
-            .starts_with("config.yaml:1:33: servers.b: unknown field \"comand\" (did you mean \"command\"?)")
+        case.error().starts_with("config.yaml:1:33: servers.b: unknown field \"comand\" (did you mean \"command\"?)")
     );
 }
 
@@ -102,19 +101,13 @@ fn duplicates_name_both_lines() {
 #[test]
 fn single_errors_of_files() {
     for (text, message) in [
-        (
-            "server: {}",
-            "config.yaml:1:1: unknown field \"server\" (did you mean \"servers\"?)",
-        ),
+        ("server: {}", "config.yaml:1:1: unknown field \"server\" (did you mean \"servers\"?)"),
         (
             "version: 2\nservers: {a: {command: x}}",
             "config.yaml:1:10: version: version \"2\" is not known to this program, only `1` is",
         ),
         ("- a", "config.yaml:1:1: expected a map of keys, found a list"),
-        (
-            "servers: [a]",
-            "config.yaml:1:10: servers: expected a map, found a list",
-        ),
+        ("servers: [a]", "config.yaml:1:10: servers: expected a map, found a list"),
         (
             "servers: {'a b': {command: x}}",
             "config.yaml:1:11: servers: \"a b\" is not a server name: letters, digits, `.`, `_` and `-`, at most 64",
@@ -260,18 +253,8 @@ fn errors_of_all_layers_are_reported_together() {
         .set("nope=1")
         .option("--hold", "restart.hold", "h")
         .error();
-    for head in [
-        "config.yaml:1:41: ",
-        "MCP_WATCHDOG_LOG: ",
-        "CONNECTION_KEEPALIVE_TIMEOUT: ",
-        "--set: ",
-        "--hold: ",
-    ] {
-        assert_eq!(
-            error.lines().filter(|line| line.starts_with(head)).count(),
-            1,
-            "{head} in\n{error}"
-        );
+    for head in ["config.yaml:1:41: ", "MCP_WATCHDOG_LOG: ", "CONNECTION_KEEPALIVE_TIMEOUT: ", "--set: ", "--hold: "] {
+        assert_eq!(error.lines().filter(|line| line.starts_with(head)).count(), 1, "{head} in\n{error}");
     }
 }
 

@@ -1,14 +1,12 @@
 //! Which layer wins.
 
 use super::*;
-use crate::config::{ControlListen, Delays, EventForm, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy, Start};
+use crate::config::{
+    ControlListen, Delays, EventForm, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy, Start,
+};
 
 fn exponential(initial: u64, max: u64) -> Delays {
-    Delays::Exponential {
-        initial: secs(initial),
-        multiplier: 2.0,
-        max: secs(max),
-    }
+    Delays::Exponential { initial: secs(initial), multiplier: 2.0, max: secs(max) }
 }
 
 fn schedule(delays: &[u64]) -> Delays {
@@ -19,45 +17,25 @@ fn schedule(delays: &[u64]) -> Delays {
 fn nothing_written_means_the_defaults() {
     let config = Case::command().ok().config;
     let server = config.server;
-    assert_eq!(
-        (server.name.as_str(), server.enabled, server.start),
-        ("fake-server", true, Start::Eager)
-    );
+    assert_eq!((server.name.as_str(), server.enabled, server.start), ("fake-server", true, Start::Eager));
     assert_eq!((server.tool_timeout, server.request_deadline), (secs(40), None));
     let shutdown = server.shutdown;
     assert_eq!(
-        (
-            shutdown.drain.as_millis(),
-            shutdown.eof_grace.as_millis(),
-            shutdown.term_grace.as_millis()
-        ),
+        (shutdown.drain.as_millis(), shutdown.eof_grace.as_millis(), shutdown.term_grace.as_millis()),
         (5000, 1000, 500)
     );
     assert_eq!((server.handshake.timeout, server.handshake.replay), (secs(30), true));
     assert_eq!(
-        (
-            server.restart.hold,
-            server.restart.hold_max_requests,
-            server.restart.hold_max_bytes
-        ),
+        (server.restart.hold, server.restart.hold_max_requests, server.restart.hold_max_bytes),
         (secs(10), 64, 1 << 20)
     );
     let probe = server.probe;
-    assert_eq!(
-        (probe.timeout, probe.total_timeout, probe.confirmations),
-        (secs(3), secs(10), 1)
-    );
+    assert_eq!((probe.timeout, probe.total_timeout, probe.confirmations), (secs(3), secs(10), 1));
     assert_eq!((probe.busy_grace, probe.busy_max), (secs(60), secs(600)));
-    assert_eq!(
-        probe.chain.iter().map(|link| link.kind.as_str()).collect::<Vec<_>>(),
-        ["ping", "tools_list"]
-    );
+    assert_eq!(probe.chain.iter().map(|link| link.kind.as_str()).collect::<Vec<_>>(), ["ping", "tools_list"]);
     assert!(server.catalog.serve_stale && server.catalog.announce && server.catalog.keep_on_permanent_failure);
     assert_eq!(server.limits.max_line, 64 << 20);
-    assert_eq!(
-        (config.on_permanent_failure, config.log.level),
-        (OnPermanentFailure::Stay, LogLevel::Info)
-    );
+    assert_eq!((config.on_permanent_failure, config.log.level), (OnPermanentFailure::Stay, LogLevel::Info));
     assert_eq!(config.events.stderr, EventForm::Text);
     assert_eq!(config.control.listen, ControlListen::Auto);
 }
@@ -92,10 +70,7 @@ fn later_layers_win() {
 fn an_option_wins_over_a_variable() {
     let case = Case::command().env("MCP_WATCHDOG_RESTART__HOLD", "30s");
     assert_eq!(case.server().restart.hold, secs(30));
-    assert_eq!(
-        case.option("--hold", "restart.hold", "1s").server().restart.hold,
-        secs(1)
-    );
+    assert_eq!(case.option("--hold", "restart.hold", "1s").server().restart.hold, secs(1));
 }
 
 #[test]
@@ -105,30 +80,18 @@ fn a_layer_changes_only_what_it_writes() {
          servers: {fs: {command: a, env: {B: z}, probe: {mode: all}, tool_timeouts: {t: 1m}}}",
     );
     let server = case.set("tool_timeouts.u.v=2m").set("env.C=w=1").server();
-    let env: Vec<_> = server
-        .command
-        .env
-        .iter()
-        .map(|(k, v)| format!("{}={}", k.display(), v.display()))
-        .collect();
+    let env: Vec<_> = server.command.env.iter().map(|(k, v)| format!("{}={}", k.display(), v.display())).collect();
     assert_eq!(env, ["A=x", "B=z", "C=w=1"]);
     assert_eq!(server.probe.timeout, secs(1));
     assert_eq!(server.tool_timeouts.get("t"), Some(&secs(60)));
-    assert_eq!(
-        server.tool_timeouts.get("u.v"),
-        Some(&secs(120)),
-        "behind a map the rest is one name"
-    );
+    assert_eq!(server.tool_timeouts.get("u.v"), Some(&secs(120)), "behind a map the rest is one name");
 }
 
 #[test]
 fn null_leaves_what_is_below() {
     let text = "defaults: {cwd: /tmp, tool_timeout: 5s}\nservers: {fs: {command: a, cwd: null, tool_timeout: }}";
     let server = Case::file(text).server();
-    assert_eq!(
-        (server.command.cwd, server.tool_timeout),
-        (Some("/tmp".into()), secs(5))
-    );
+    assert_eq!((server.command.cwd, server.tool_timeout), (Some("/tmp".into()), secs(5)));
 }
 
 #[test]
@@ -137,10 +100,7 @@ fn the_highest_preset_counts_and_any_key_overrides_it() {
         Case::file("defaults: {preset: private}\nservers: {fs: {command: a, preset: bounded, health: {threshold: 9}}}");
     let server = case.server();
     assert_eq!(server.probe.on_failure, OnProbeFailure::Count);
-    assert_eq!(
-        (server.health.threshold, server.health.on_unhealthy),
-        (9, OnUnhealthy::Restart)
-    );
+    assert_eq!((server.health.threshold, server.health.on_unhealthy), (9, OnUnhealthy::Restart));
     let server = case.option("--preset", "preset", "network").server();
     assert_eq!((server.health.threshold, server.restart.on_call), (9, OnCall::Wait));
 }
@@ -156,11 +116,7 @@ fn a_schedule_and_growing_delays_displace_each_other() {
     let case = case.set("restart.max_delay=5s");
     assert_eq!(case.server().restart.delays, exponential(1, 5));
     let case = Case::command().set("restart.initial_delay=2m");
-    assert_eq!(
-        case.server().restart.delays,
-        exponential(120, 120),
-        "a maximum that nobody wrote gives way"
-    );
+    assert_eq!(case.server().restart.delays, exponential(120, 120), "a maximum that nobody wrote gives way");
 }
 
 #[test]
@@ -171,21 +127,9 @@ fn aliases() {
     );
     let server = case.server();
     assert!(!server.enabled);
-    assert_eq!(
-        server
-            .probe
-            .chain
-            .iter()
-            .map(|link| link.kind.as_str())
-            .collect::<Vec<_>>(),
-        ["tools_list"]
-    );
+    assert_eq!(server.probe.chain.iter().map(|link| link.kind.as_str()).collect::<Vec<_>>(), ["tools_list"]);
     assert_eq!(server.restart.max_attempts, Some(3));
-    let delays = Delays::Exponential {
-        initial: secs(1) / 2,
-        multiplier: 2.0,
-        max: secs(10),
-    };
+    let delays = Delays::Exponential { initial: secs(1) / 2, multiplier: 2.0, max: secs(10) };
     assert_eq!(server.restart.delays, delays);
     let server = case.set("enabled=true").env("MCP_WATCHDOG_MAX_RETRIES", "4").server();
     assert!(server.enabled, "an alias and its key are one in all layers");
@@ -202,9 +146,7 @@ fn anchors_and_merge_keys() {
 #[test]
 fn links_keep_their_own_options() {
     let case = Case::command().set("probe.chain=[{type: ping, timeout: 1s, deep: {n: 1, s: '1'}}]");
-    let [link] = &case.server().probe.chain[..] else {
-        panic!("one link")
-    };
+    let [link] = &case.server().probe.chain[..] else { panic!("one link") };
     assert_eq!(link.timeout, Some(secs(1)));
     assert_eq!(link.options, serde_json::json!({"deep": {"n": 1, "s": "1"}}));
 }
@@ -224,24 +166,12 @@ fn variables_reach_keys_of_both_kinds() {
         .ok();
     assert_eq!(loaded.warnings, [""; 0]);
     let config = loaded.config;
-    assert_eq!(
-        (config.on_permanent_failure, config.log.level),
-        (OnPermanentFailure::Exit, LogLevel::Error)
-    );
+    assert_eq!((config.on_permanent_failure, config.log.level), (OnPermanentFailure::Exit, LogLevel::Error));
     assert_eq!(config.control.listen, ControlListen::Tcp("127.0.0.1:9901".to_owned()));
     assert_eq!(config.events.stderr, EventForm::Off);
-    assert_eq!(
-        (config.server.restart.delays, config.server.tool_timeout),
-        (schedule(&[0, 1]), secs(120))
-    );
-    assert_eq!(
-        config.server.health.interval,
-        Some(secs(120)),
-        "an empty variable is as good as none"
-    );
-    let case = Case::command()
-        .env("MCP_WATCHDOG_LOG", "error")
-        .env("MCP_WATCHDOG_LOG__LEVEL", "trace");
+    assert_eq!((config.server.restart.delays, config.server.tool_timeout), (schedule(&[0, 1]), secs(120)));
+    assert_eq!(config.server.health.interval, Some(secs(120)), "an empty variable is as good as none");
+    let case = Case::command().env("MCP_WATCHDOG_LOG", "error").env("MCP_WATCHDOG_LOG__LEVEL", "trace");
     assert_eq!(case.ok().config.log.level, LogLevel::Trace);
 }
 
@@ -269,15 +199,9 @@ fn variables_for_one_server_find_it_by_its_folded_name() {
     let text = "servers: {my-server.2: {command: a}, other: {command: b}}";
     let case = Case::file(text).env("MCP_WATCHDOG_SERVERS__MY_SERVER_2__ENABLED", "false");
     assert!(!case.name("my-server.2").server().enabled);
-    let case = Case::file(text)
-        .env("MCP_WATCHDOG_SERVERS__MY_SERVER_2__ENABLED", "false")
-        .name("other");
+    let case = Case::file(text).env("MCP_WATCHDOG_SERVERS__MY_SERVER_2__ENABLED", "false").name("other");
     assert!(case.server().enabled);
-    assert_eq!(
-        case.ok().warnings,
-        [""; 0],
-        "the file has the server that the variable is for"
-    );
+    assert_eq!(case.ok().warnings, [""; 0], "the file has the server that the variable is for");
 }
 
 #[test]
@@ -286,25 +210,12 @@ fn retry_variables_alone_mean_growing_delays() {
     let server = case.server();
     assert_eq!(server.restart.delays, exponential(2, 60));
     assert_eq!((server.restart.max_attempts, server.restart.jitter), (Some(5), 0.1));
-    assert_eq!(
-        (server.health.threshold, server.health.on_unhealthy),
-        (3, OnUnhealthy::Warn),
-        "health stays as it was"
-    );
-    let case = case
-        .env("CONNECTION_RETRY_MAX_DELAY", "30")
-        .env("CONNECTION_RETRY_ATTEMPTS", "unlimited");
+    assert_eq!((server.health.threshold, server.health.on_unhealthy), (3, OnUnhealthy::Warn), "health stays as it was");
+    let case = case.env("CONNECTION_RETRY_MAX_DELAY", "30").env("CONNECTION_RETRY_ATTEMPTS", "unlimited");
     let server = case.server();
-    assert_eq!(
-        (server.restart.delays, server.restart.max_attempts),
-        (exponential(2, 30), None)
-    );
+    assert_eq!((server.restart.delays, server.restart.max_attempts), (exponential(2, 30), None));
     let case = Case::command().env("CONNECTION_KEEPALIVE_INTERVAL", "10s");
-    assert_eq!(
-        case.server().restart.max_attempts,
-        None,
-        "the others say nothing about restarts"
-    );
+    assert_eq!(case.server().restart.max_attempts, None, "the others say nothing about restarts");
 }
 
 #[test]
@@ -314,28 +225,15 @@ fn retry_variables_keep_a_strategy_that_somebody_chose() {
         Case::file("defaults: {preset: relentless}\nservers: {fs: {command: a}}"),
         Case::command().env("MCP_WATCHDOG_PRESET", "relentless"),
     ] {
-        let loaded = case
-            .env("CONNECTION_RETRY_DELAY", "2s")
-            .env("CONNECTION_RETRY_ATTEMPTS", "9")
-            .ok();
+        let loaded = case.env("CONNECTION_RETRY_DELAY", "2s").env("CONNECTION_RETRY_ATTEMPTS", "9").ok();
         assert_eq!(loaded.config.server.restart.delays, schedule(&[0, 1, 2, 5, 10, 30, 60]));
         assert_eq!(loaded.config.server.restart.max_attempts, Some(9));
-        let [warning] = &loaded.warnings[..] else {
-            panic!("{:?}", loaded.warnings)
-        };
+        let [warning] = &loaded.warnings[..] else { panic!("{:?}", loaded.warnings) };
         assert!(warning.starts_with("CONNECTION_RETRY_DELAY has no effect"), "{warning}");
     }
-    let case = Case::command()
-        .option("--preset", "preset", "patient")
-        .env("CONNECTION_RETRY_DELAY", "2s");
-    assert_eq!(
-        case.server().restart.delays,
-        exponential(2, 180),
-        "growing delays take the number"
-    );
-    let case = Case::command()
-        .set("restart.delays=1s")
-        .env("CONNECTION_RETRY_DELAY", "2s");
+    let case = Case::command().option("--preset", "preset", "patient").env("CONNECTION_RETRY_DELAY", "2s");
+    assert_eq!(case.server().restart.delays, exponential(2, 180), "growing delays take the number");
+    let case = Case::command().set("restart.delays=1s").env("CONNECTION_RETRY_DELAY", "2s");
     assert_eq!(case.server().restart.delays, schedule(&[1]));
 }
 
@@ -346,16 +244,10 @@ fn keys_of_later_versions_are_said_to_do_nothing() {
          frontends: [{listen: 'tcp://127.0.0.1:1', keepalive: {interval: 30s}}]\n\
          servers: {fs: {command: a, type: stdio, shared: true, sharing: {max_clients: 3}, listen: [x], keepalive: {timeout: 90s}}}",
     );
-    let warnings = case
-        .ok()
-        .warnings
-        .join("\n")
-        .replace(&format!("{}/", case.folder.path().display()), "");
-    for line in [
-        "config.yaml:1:25: `control.allow_remote` has no effect in this version",
-        "`frontends` has",
-        "`shared` has",
-    ] {
+    let warnings = case.ok().warnings.join("\n").replace(&format!("{}/", case.folder.path().display()), "");
+    for line in
+        ["config.yaml:1:25: `control.allow_remote` has no effect in this version", "`frontends` has", "`shared` has"]
+    {
         assert!(warnings.contains(line), "{line} is missing in\n{warnings}");
     }
     assert_eq!(warnings.lines().count(), 9, "{warnings}");

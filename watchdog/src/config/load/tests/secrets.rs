@@ -78,21 +78,9 @@ fn secrets_that_are_expanded_or_come_from_elsewhere() {
     silent(&case);
     case.write("s.env", &format!("{SECRET}\nT='{SECRET}\n"));
     silent(&case);
-    let case = Case::command()
-        .env("MCP_WATCHDOG_TOKEN", SECRET)
-        .env("MCP_WATCHDOG_API_TOKEN", SECRET)
-        .env("X", SECRET);
+    let case = Case::command().env("MCP_WATCHDOG_TOKEN", SECRET).env("MCP_WATCHDOG_API_TOKEN", SECRET).env("X", SECRET);
     silent(&case);
-    for assignment in [
-        "env.T=",
-        "evn.T=",
-        "headers.T=",
-        "env=",
-        "env={T: [x, ",
-        "env.T=${",
-        "env.=",
-        "=",
-    ] {
+    for assignment in ["env.T=", "evn.T=", "headers.T=", "env=", "env={T: [x, ", "env.T=${", "env.=", "="] {
         silent(&Case::command().set(&format!("{assignment}{SECRET}")));
     }
     silent(&Case::command().env("MCP_WATCHDOG_ENV", SECRET));
@@ -102,26 +90,11 @@ fn secrets_that_are_expanded_or_come_from_elsewhere() {
 
 #[test]
 fn command_line_arguments_with_telling_names_are_hidden() {
-    let command = [
-        "srv",
-        "--api-key",
-        SECRET,
-        "--password=hunter2-s3cr3t",
-        "--verbose",
-        "file",
-    ]
-    .map(OsString::from)
-    .to_vec();
-    let case = Case::with(Input {
-        command,
-        ..Input::default()
-    });
+    let command =
+        ["srv", "--api-key", SECRET, "--password=hunter2-s3cr3t", "--verbose", "file"].map(OsString::from).to_vec();
+    let case = Case::with(Input { command, ..Input::default() });
     silent(&case);
-    assert!(
-        said(&case).contains("[--api-key, (hidden), --password=(hidden), --verbose, file]"),
-        "{}",
-        said(&case)
-    );
+    assert!(said(&case).contains("[--api-key, (hidden), --password=(hidden), --verbose, file]"), "{}", said(&case));
 }
 
 /// How a secret can be spelled as a YAML value at some indentation.
@@ -131,17 +104,8 @@ fn spelled(style: usize, secret: &str) -> String {
         1 => format!("'{}'", secret.replace('\'', "''")),
         2 => format!("\"{}\"", secret.replace('\\', "\\\\").replace('"', "\\\"")),
         3 => format!("|\n          {secret}"),
-        4 => format!(
-            "\"{}\"",
-            secret
-                .chars()
-                .map(|c| format!("\\u{:04x}", u32::from(c)))
-                .collect::<String>()
-        ),
-        _ => format!(
-            "\"first\n          {}\"",
-            secret.replace('\\', "\\\\").replace('"', "\\\"")
-        ),
+        4 => format!("\"{}\"", secret.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect::<String>()),
+        _ => format!("\"first\n          {}\"", secret.replace('\\', "\\\\").replace('"', "\\\"")),
     }
 }
 

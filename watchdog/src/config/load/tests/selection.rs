@@ -11,31 +11,18 @@ fn the_name_of_a_command() {
         ("/", "server"),
         ("/opt/grüße", "gr--e"),
     ] {
-        let input = Input {
-            command: vec![program.into()],
-            ..Input::default()
-        };
+        let input = Input { command: vec![program.into()], ..Input::default() };
         assert_eq!(Case::with(input).server().name, name, "{program}");
     }
     let long = "x".repeat(200);
-    let input = Input {
-        command: vec![long.into()],
-        ..Input::default()
-    };
+    let input = Input { command: vec![long.into()], ..Input::default() };
     assert_eq!(Case::with(input).server().name.len(), 64);
 }
 
 #[test]
 fn a_name_is_asked_for_by_option_or_variable() {
     assert_eq!(Case::command().env("MCP_WATCHDOG_NAME", "outer").server().name, "outer");
-    assert_eq!(
-        Case::command()
-            .env("MCP_WATCHDOG_NAME", "outer")
-            .name("inner")
-            .server()
-            .name,
-        "inner"
-    );
+    assert_eq!(Case::command().env("MCP_WATCHDOG_NAME", "outer").name("inner").server().name, "inner");
     assert_eq!(
         Case::command().env("MCP_WATCHDOG_NAME", "a b").error(),
         "MCP_WATCHDOG_NAME: \"a b\" is not a server name: letters, digits, `.`, `_` and `-`, at most 64"
@@ -95,10 +82,7 @@ fn usual_files_are_looked_for_without_a_command_only() {
     assert_eq!(found(&case), "xdg");
     case.write("mcp-watchdog.yaml", "servers: {here: {command: a}}");
     assert_eq!(found(&case), "here");
-    let named = case
-        .write("named.yaml", "servers: {named: {command: a}}")
-        .display()
-        .to_string();
+    let named = case.write("named.yaml", "servers: {named: {command: a}}").display().to_string();
     let mut case = case.env("MCP_WATCHDOG_CONFIG", &named);
     assert_eq!(found(&case), "named");
     case.input.config = Some(case.write("option.yaml", "servers: {option: {command: a}}"));
@@ -106,17 +90,9 @@ fn usual_files_are_looked_for_without_a_command_only() {
 
     let mut case = Case::command();
     case.write("mcp-watchdog.yaml", "servers: {here: {tool_timeout: soon}}");
-    assert_eq!(
-        found(&case),
-        "fake-server",
-        "with a command no file is read that nobody named"
-    );
+    assert_eq!(found(&case), "fake-server", "with a command no file is read that nobody named");
     case.input.config = Some("missing.yaml".into());
-    assert!(
-        case.error().starts_with("missing.yaml: cannot be read: "),
-        "{}",
-        case.error()
-    );
+    assert!(case.error().starts_with("missing.yaml: cannot be read: "), "{}", case.error());
 }
 
 #[test]
@@ -135,32 +111,19 @@ fn a_file_must_be_text_of_a_sane_length() {
     assert_eq!(case.error(), "config.yaml: is not UTF-8 text (byte 3)");
     std::fs::write(case.input.config.as_ref().unwrap(), vec![b' '; 5 << 20]).unwrap();
     assert_eq!(case.error(), "config.yaml: is longer than 4 MiB");
-    std::fs::write(
-        case.input.config.as_ref().unwrap(),
-        "\u{feff}servers: {fs: {command: a}}",
-    )
-    .unwrap();
+    std::fs::write(case.input.config.as_ref().unwrap(), "\u{feff}servers: {fs: {command: a}}").unwrap();
     assert_eq!(case.server().name, "fs");
 }
 
 #[test]
 fn remote_servers_are_refused_with_a_remedy() {
     for (section, place) in [
-        (
-            "{type: sse, url: 'http://x/sse'}",
-            "config.yaml:1:22: servers.fs.type: ",
-        ),
+        ("{type: sse, url: 'http://x/sse'}", "config.yaml:1:22: servers.fs.type: "),
         ("{url: 'http://x/mcp'}", "config.yaml:1:21: servers.fs.url: "),
     ] {
         let error = Case::file(&format!("servers: {{fs: {section}}}")).error();
-        assert!(
-            error.starts_with(&format!("{place}a remote server cannot be run by this version")),
-            "{error}"
-        );
-        assert!(
-            error.contains("`command: npx` with `args: [mcp-remote, URL]`"),
-            "{error}"
-        );
+        assert!(error.starts_with(&format!("{place}a remote server cannot be run by this version")), "{error}");
+        assert!(error.contains("`command: npx` with `args: [mcp-remote, URL]`"), "{error}");
     }
 }
 
@@ -169,31 +132,17 @@ fn checking_a_file_looks_at_every_server() {
     let text = "servers: {fs: {command: a, enabled: false}, docs: {type: http, url: 'http://x'}, b: {command: c}}";
     let checked = check(&Case::file(text).input, &known).unwrap();
     assert_eq!(
-        checked
-            .servers
-            .iter()
-            .map(|loaded| loaded.config.server.name.as_str())
-            .collect::<Vec<_>>(),
+        checked.servers.iter().map(|loaded| loaded.config.server.name.as_str()).collect::<Vec<_>>(),
         ["fs", "b"]
     );
-    assert_eq!(
-        checked.others,
-        [("docs".to_owned(), "remote (http), not run by this version".to_owned())]
-    );
+    assert_eq!(checked.others, [("docs".to_owned(), "remote (http), not run by this version".to_owned())]);
     let text = "defaults: {restart: {delays: []}}\nservers: {a: {command: x}, b: {args: [x]}}";
     let errors = check(&Case::file(text).input, &known).unwrap_err();
-    assert_eq!(
-        errors.errors().len(),
-        2,
-        "the error in `defaults` is reported once: {errors}"
-    );
+    assert_eq!(errors.errors().len(), 2, "the error in `defaults` is reported once: {errors}");
 }
 
 #[test]
 fn checking_needs_a_file() {
     let error = check(&Case::with(Input::default()).input, &known).unwrap_err();
-    assert!(
-        error.to_string().starts_with("no file to check: name one (looked for "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("no file to check: name one (looked for "), "{error}");
 }

@@ -42,17 +42,9 @@ fn faults_know_their_path() {
         ("{names: [a, [b]]}", "names[1]", "expected a string, found a list"),
         ("{names: [a, ~]}", "names[1]", "expected a string, found nothing"),
         ("{names: a}", "names", "expected a list, found a single value"),
-        (
-            "{inner: {x: {size: -1}}}",
-            "inner.x.size",
-            "expected a whole number, not \"-1\"",
-        ),
+        ("{inner: {x: {size: -1}}}", "inner.x.size", "expected a whole number, not \"-1\""),
         ("{inner: {x: {sise: 1}}}", "inner.x.sise", "unknown field"),
-        (
-            "{inner: {x: 5}}",
-            "inner.x",
-            "expected a map of keys, found a single value",
-        ),
+        ("{inner: {x: 5}}", "inner.x", "expected a map of keys, found a single value"),
         ("[a]", "", "expected a map of keys, found a list"),
     ] {
         assert_eq!(fault(text), (path.to_owned(), message.to_owned()), "{text}");

@@ -13,17 +13,7 @@ fn scalars_keep_their_spelling() {
     };
     assert_eq!(
         ["a", "b", "c", "d", "e", "f", "h", "i", "j"].map(text),
-        [
-            "1.10",
-            "0o17",
-            "true",
-            "true",
-            "007",
-            "-3",
-            "1e3",
-            "x\ty",
-            "99999999999999999999"
-        ]
+        ["1.10", "0o17", "true", "true", "007", "-3", "1e3", "x\ty", "99999999999999999999"]
     );
     assert!(node.get("g").is_none(), "null is as good as absent");
 }
@@ -43,11 +33,7 @@ fn syntax_errors_have_a_place_and_say_it_once() {
     let error = parse("a: 1\n---\nb: 2\n", 0).err().unwrap();
     assert_eq!(error.message, "holds more than one YAML document");
     let error = parse("a: !x 1\n", 0).err().unwrap();
-    assert!(
-        error.message.ends_with("a tag (`!…`) is not understood here"),
-        "{}",
-        error.message
-    );
+    assert!(error.message.ends_with("a tag (`!…`) is not understood here"), "{}", error.message);
 }
 
 #[test]
@@ -59,20 +45,12 @@ fn nothing_is_null() {
 
 #[test]
 fn hostile_input_is_an_error_and_no_crash() {
-    for text in [
-        "[".repeat(5_000),
-        "{a: ".repeat(2_000),
-        "\u{0}".to_owned(),
-        "? [a]\n: b".to_owned(),
-    ] {
+    for text in ["[".repeat(5_000), "{a: ".repeat(2_000), "\u{0}".to_owned(), "? [a]\n: b".to_owned()] {
         assert!(parse(&text, 0).is_err());
     }
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..12 {
-        bomb.push_str(&format!(
-            "a{level}: &a{level} [{}]\n",
-            vec![format!("*a{}", level - 1); 9].join(", ")
-        ));
+        bomb.push_str(&format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(", ")));
     }
     assert!(parse(&bomb, 0).is_err());
 }

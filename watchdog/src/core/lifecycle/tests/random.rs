@@ -84,11 +84,7 @@ fn policy() -> impl Strategy<Value = Server> {
         OnProbeFailure::Count,
         OnProbeFailure::Close,
     ]);
-    let numbers = (
-        prop::option::of(1_u32..4),
-        1_u32..4,
-        prop::sample::select(vec![0_u64, 10]),
-    );
+    let numbers = (prop::option::of(1_u32..4), 1_u32..4, prop::sample::select(vec![0_u64, 10]));
     (delays, on_call, on_failure, numbers, any::<(bool, bool, bool)>()).prop_map(
         |(delays, on_call, on_failure, (max_attempts, threshold, min_uptime), (lazy, restart, enabled))| {
             let mut server = server();
@@ -98,11 +94,7 @@ fn policy() -> impl Strategy<Value = Server> {
             server.restart.min_uptime = secs(min_uptime);
             server.probe.on_failure = on_failure;
             server.health.threshold = threshold;
-            server.health.on_unhealthy = if restart {
-                OnUnhealthy::Restart
-            } else {
-                OnUnhealthy::Warn
-            };
+            server.health.on_unhealthy = if restart { OnUnhealthy::Restart } else { OnUnhealthy::Warn };
             server.start = if lazy { Start::Lazy } else { Start::Eager };
             server.enabled = enabled;
             server
@@ -185,40 +177,25 @@ impl Book {
 
     fn check(&self, life: &Lifecycle) -> Result<(), TestCaseError> {
         prop_assert_eq!((self.live, self.dying), (life.live(), life.dying()));
-        prop_assert_eq!(
-            self.connected,
-            life.is_connected(),
-            "a live and established server is Connected"
-        );
+        prop_assert_eq!(self.connected, life.is_connected(), "a live and established server is Connected");
         let armed = self.armed.len();
         match life.state() {
             State::Connecting(phase)
             | State::Reconnecting { phase, .. }
             | State::PermanentlyFailed { trial: Some(phase) } => {
-                let pending = (
-                    self.live.is_some(),
-                    armed == 1,
-                    self.live.is_none() && armed == 0 && self.dying.is_some(),
-                );
+                let pending =
+                    (self.live.is_some(), armed == 1, self.live.is_none() && armed == 0 && self.dying.is_some());
                 let expected = match phase {
                     Phase::Attempting => (true, false, false),
                     Phase::Waiting { .. } => (false, true, false),
                     Phase::Clearing => (false, false, true),
                 };
-                prop_assert_eq!(
-                    pending,
-                    expected,
-                    "exactly one of attempt, timer, clearing: {:?}",
-                    life.state()
-                );
+                prop_assert_eq!(pending, expected, "exactly one of attempt, timer, clearing: {:?}", life.state());
             }
             State::Connected(runtime) => prop_assert_eq!(armed, usize::from(runtime.uptime.is_some())),
             State::Disabling(_) => prop_assert!(self.live.is_none() && self.dying.is_some() && armed == 0),
             State::Disabled | State::Disconnected { .. } => {
-                prop_assert!(
-                    self.live.is_none() && self.dying.is_none() && armed == 0,
-                    "something is still owned"
-                );
+                prop_assert!(self.live.is_none() && self.dying.is_none() && armed == 0, "something is still owned");
             }
             State::PermanentlyFailed { trial: None } => prop_assert!(self.live.is_none() && armed == 0),
         }
@@ -264,10 +241,7 @@ fn feed(machine: &mut Machine, book: &mut Book, event: Event) -> Result<(), Test
     let stale = book.is_stale(event);
     let (before, counts) = (machine.life.state().clone(), machine.life.counts());
     let answer = machine.on(event);
-    prop_assert_eq!(
-        answer.is_some(),
-        matches!(event, Event::Request) || answer.is_some_and(is_refusal)
-    );
+    prop_assert_eq!(answer.is_some(), matches!(event, Event::Request) || answer.is_some_and(is_refusal));
     if stale {
         prop_assert_eq!(&machine.actions[..], &[Action::Notice(Notice::Stale)]);
         prop_assert_eq!(machine.life.state(), &before);

@@ -30,9 +30,7 @@ fn s208_min_uptime_forgets_the_row_of_attempts() {
         machine.dies();
         assert!(machine.spawned(), "the first delay of a row is none");
         machine.ok();
-        let Some(&Action::Arm(token, at)) = machine.actions.first() else {
-            panic!("{:?}", machine.actions)
-        };
+        let Some(&Action::Arm(token, at)) = machine.actions.first() else { panic!("{:?}", machine.actions) };
         assert_eq!(at, machine.now + secs(10));
         machine.now = at;
         machine.on(Event::Timer(token));
@@ -68,25 +66,13 @@ fn the_first_connection_is_no_restart() {
 fn s259_one_attempt_at_a_time() {
     let mut machine = Machine::connected(|_| ());
     machine.on(Event::Lost(Generation(1)));
-    for event in [
-        Event::Request,
-        Event::ForceRetry,
-        Event::Wake,
-        Event::Start,
-        Event::Configure(false),
-    ] {
+    for event in [Event::Request, Event::ForceRetry, Event::Wake, Event::Start, Event::Configure(false)] {
         machine.on(event);
         assert!(!machine.spawned(), "{event:?} while the old tree is not gone");
     }
     machine.gone();
     assert!(machine.did(Action::Spawn(Generation(2))));
-    for event in [
-        Event::Request,
-        Event::ForceRetry,
-        Event::Wake,
-        Event::Start,
-        Event::Configure(false),
-    ] {
+    for event in [Event::Request, Event::ForceRetry, Event::Wake, Event::Start, Event::Configure(false)] {
         machine.on(event);
         assert!(!machine.spawned(), "{event:?} while an attempt runs");
     }
@@ -129,11 +115,7 @@ fn s9_a_request_pulls_a_scheduled_attempt_forward_but_not_closer_than_the_interv
 
     assert_eq!(machine.on(Event::Request), Some(Admission::Hold));
     assert!(!machine.spawned(), "the last attempt was just now");
-    assert_eq!(
-        machine.life.next_attempt(),
-        Some(attempted + secs(1)),
-        "min_attempt_interval"
-    );
+    assert_eq!(machine.life.next_attempt(), Some(attempted + secs(1)), "min_attempt_interval");
     machine.on(Event::Request);
     assert_eq!(machine.actions, [], "a second caller joins");
 
@@ -194,27 +176,17 @@ fn what_a_request_meets_while_the_server_is_down_is_configurable() {
     assert_eq!(wait.on(Event::Request), Some(Admission::Hold));
     assert!(!wait.spawned(), "it waits for the attempt that is scheduled");
     let mut error = down(OnCall::Error);
-    assert_eq!(
-        error.on(Event::Request),
-        Some(Admission::Reject(Rejection::Reconnecting))
-    );
+    assert_eq!(error.on(Event::Request), Some(Admission::Reject(Rejection::Reconnecting)));
     for machine in [&mut wait, &mut error] {
         machine.ring();
         machine.attempt_fails();
         assert!(machine.failed_for_good());
-        assert_eq!(
-            machine.on(Event::Request),
-            Some(Admission::Reject(Rejection::PermanentlyFailed))
-        );
+        assert_eq!(machine.on(Event::Request), Some(Admission::Reject(Rejection::PermanentlyFailed)));
     }
     let mut first = Machine::started(|server| server.restart.on_call = OnCall::Error);
     first.attempt_fails();
     first.attempt_fails();
-    assert_eq!(
-        first.on(Event::Request),
-        Some(Admission::Hold),
-        "before the first connection everything waits"
-    );
+    assert_eq!(first.on(Event::Request), Some(Admission::Hold), "before the first connection everything waits");
 }
 
 #[test]
@@ -222,10 +194,7 @@ fn s205_disable_is_idempotent() {
     let mut machine = Machine::connected(|_| ());
     machine.on(Event::Disable);
     assert!(machine.did(Action::Tear(Generation(1))) && machine.told(Notice::Disabled));
-    assert!(machine.told(Notice::Disconnected {
-        intentional: true,
-        reason: Reason::Disabled
-    }));
+    assert!(machine.told(Notice::Disconnected { intentional: true, reason: Reason::Disabled }));
     machine.on(Event::Disable);
     assert_eq!(machine.actions, [Action::RejectHeld(Rejection::Disabled)]);
     machine.on(Event::TornDown(Generation(1), true));
@@ -330,13 +299,7 @@ fn a_changed_configuration_is_a_new_budget() {
     machine.on(Event::Configure(true));
     assert!(machine.spawned());
     assert_eq!(machine.life.attempts(), (1, Some(1)));
-    assert!(matches!(
-        machine.life.state(),
-        State::Reconnecting {
-            reason: Reason::Config,
-            ..
-        }
-    ));
+    assert!(matches!(machine.life.state(), State::Reconnecting { reason: Reason::Config, .. }));
 }
 
 #[test]
@@ -344,18 +307,11 @@ fn s201_close_failures_are_counted_apart_from_the_budget() {
     let mut machine = Machine::connected(|server| server.restart.max_attempts = Some(2));
     machine.on(Event::Lost(Generation(1)));
     machine.on(Event::TornDown(Generation(1), false));
-    assert!(
-        machine.told(Notice::CloseFailed) && machine.spawned(),
-        "the restart goes on"
-    );
+    assert!(machine.told(Notice::CloseFailed) && machine.spawned(), "the restart goes on");
     assert_eq!((machine.life.counts(), machine.life.attempts().0), ((0, 1), 1));
     machine.on(Event::Disable);
     machine.on(Event::TornDown(Generation(2), false));
-    assert_eq!(
-        *machine.life.state(),
-        State::Disabled,
-        "s194: disable always ends in Disabled"
-    );
+    assert_eq!(*machine.life.state(), State::Disabled, "s194: disable always ends in Disabled");
     assert_eq!(machine.life.counts(), (0, 2));
 }
 
@@ -365,11 +321,7 @@ fn s58_degraded_is_told_once_per_episode() {
     let one = Generation(1);
     for failures in 1..=5 {
         machine.on(Event::Health(one, false));
-        assert_eq!(
-            machine.told(Notice::Degraded { failures }),
-            failures == 3,
-            "failure {failures}"
-        );
+        assert_eq!(machine.told(Notice::Degraded { failures }), failures == 3, "failure {failures}");
         assert!(machine.life.is_connected(), "s40: a warning only");
     }
     machine.on(Event::Health(one, true));
@@ -391,13 +343,7 @@ fn s181_unhealthy_restarts_only_after_the_threshold_and_only_where_asked() {
     assert!(machine.life.is_connected());
     machine.on(Event::Health(one, false));
     assert!(machine.did(Action::Tear(one)));
-    assert!(matches!(
-        machine.life.state(),
-        State::Reconnecting {
-            reason: Reason::Health,
-            ..
-        }
-    ));
+    assert!(matches!(machine.life.state(), State::Reconnecting { reason: Reason::Health, .. }));
 }
 
 #[test]
@@ -413,10 +359,7 @@ fn what_a_failed_probe_chain_means_is_configurable() {
     };
     let failed = Event::ProbeFailed(Generation(1));
     let mut restart = overdue(OnProbeFailure::Restart, OnUnhealthy::Warn);
-    assert!(
-        restart.did(Action::StartProbe) && restart.life.is_connected(),
-        "s248: a suspicion kills nothing"
-    );
+    assert!(restart.did(Action::StartProbe) && restart.life.is_connected(), "s248: a suspicion kills nothing");
     restart.on(failed);
     assert!(restart.did(Action::Tear(Generation(1))));
 
@@ -426,26 +369,17 @@ fn what_a_failed_probe_chain_means_is_configurable() {
 
     let mut count = overdue(OnProbeFailure::Count, OnUnhealthy::Restart);
     count.on(failed);
-    assert!(
-        count.did(Action::Tear(Generation(1))),
-        "it was the failure that reached the threshold"
-    );
+    assert!(count.did(Action::Tear(Generation(1))), "it was the failure that reached the threshold");
 
     let close = overdue(OnProbeFailure::Close, OnUnhealthy::Warn);
-    assert!(
-        close.did(Action::Tear(Generation(1))) && !close.did(Action::StartProbe),
-        "no probe"
-    );
+    assert!(close.did(Action::Tear(Generation(1))) && !close.did(Action::StartProbe), "no probe");
 }
 
 #[test]
 fn s258_a_planned_end_makes_the_exit_that_follows_stale() {
     let mut machine = Machine::connected(|_| ());
     machine.on(Event::ForceRetry);
-    assert!(machine.told(Notice::Disconnected {
-        intentional: true,
-        reason: Reason::Force
-    }));
+    assert!(machine.told(Notice::Disconnected { intentional: true, reason: Reason::Force }));
     machine.on(Event::Lost(Generation(1)));
     assert_eq!(machine.actions, [Action::Notice(Notice::Stale)]);
     machine.gone();
@@ -460,10 +394,7 @@ fn s235_force_retry_resets_the_count_and_takes_no_delay() {
     machine.ok();
     machine.on(Event::ForceRetry);
     assert_eq!(machine.life.attempts().0, 0);
-    assert!(
-        !machine.actions.iter().any(|action| matches!(action, Action::Arm(..))),
-        "no delay"
-    );
+    assert!(!machine.actions.iter().any(|action| matches!(action, Action::Arm(..))), "no delay");
     machine.gone();
     assert!(machine.spawned());
 }
@@ -471,40 +402,19 @@ fn s235_force_retry_resets_the_count_and_takes_no_delay() {
 #[test]
 fn s220_states_have_names_in_the_vocabulary_of_document_003() {
     let mut machine = Machine::new(|server| server.restart.max_attempts = Some(2));
-    assert_eq!(
-        (machine.life.state_name(), machine.life.status()),
-        ("Disconnected", "disconnected")
-    );
+    assert_eq!((machine.life.state_name(), machine.life.status()), ("Disconnected", "disconnected"));
     machine.on(Event::Start);
-    assert_eq!(
-        (machine.life.state_name(), machine.life.status()),
-        ("Connecting", "connecting")
-    );
+    assert_eq!((machine.life.state_name(), machine.life.status()), ("Connecting", "connecting"));
     machine.attempt_fails();
-    assert_eq!(
-        (machine.life.state_name(), machine.life.status()),
-        ("Connecting", "retrying")
-    );
+    assert_eq!((machine.life.state_name(), machine.life.status()), ("Connecting", "retrying"));
     machine.ok();
-    assert_eq!(
-        (machine.life.state_name(), machine.life.status()),
-        ("Connected", "connected")
-    );
+    assert_eq!((machine.life.state_name(), machine.life.status()), ("Connected", "connected"));
     machine.dies();
-    assert_eq!(
-        (machine.life.state_name(), machine.life.status()),
-        ("Reconnecting", "retrying")
-    );
+    assert_eq!((machine.life.state_name(), machine.life.status()), ("Reconnecting", "retrying"));
     machine.attempt_fails();
     machine.ring();
     machine.attempt_fails();
-    assert_eq!(
-        (machine.life.state_name(), machine.life.status()),
-        ("PermanentlyFailed", "failed")
-    );
+    assert_eq!((machine.life.state_name(), machine.life.status()), ("PermanentlyFailed", "failed"));
     machine.on(Event::Disable);
-    assert_eq!(
-        (machine.life.state_name(), machine.life.status()),
-        ("Disabled", "disconnected")
-    );
+    assert_eq!((machine.life.state_name(), machine.life.status()), ("Disabled", "disconnected"));
 }

@@ -76,9 +76,7 @@ const STATES: [Column; 18] = [
         machine.on(Event::Remove);
         machine
     }),
-    ("Disconnected, lazy", || {
-        Machine::started(|server| server.start = Start::Lazy)
-    }),
+    ("Disconnected, lazy", || Machine::started(|server| server.start = Start::Lazy)),
     ("Disconnected, removed", || {
         let mut machine = Machine::connected(policy);
         machine.on(Event::Remove);
@@ -185,11 +183,7 @@ fn block(title: &str, make: fn() -> Machine) -> String {
         let after = if after == before { "(stays)".to_owned() } else { after };
         let answer = answer.map(|answer| format!("{answer:?}: ")).unwrap_or_default();
         let actions: Vec<_> = machine.actions.iter().map(|action| action_text(*action)).collect();
-        let actions = if actions.is_empty() {
-            "nothing".to_owned()
-        } else {
-            actions.join(", ")
-        };
+        let actions = if actions.is_empty() { "nothing".to_owned() } else { actions.join(", ") };
         writeln!(text, "{name:<26}{answer}{after} | {actions}").expect("writing to a String cannot fail");
     }
     text + "\n"
@@ -198,10 +192,7 @@ fn block(title: &str, make: fn() -> Machine) -> String {
 /// A state in short, with generations and what is left of its times.
 fn state_text(machine: &Machine) -> String {
     let life = &machine.life;
-    let dying = life
-        .dying()
-        .map(|generation| format!(" while g{generation} dies"))
-        .unwrap_or_default();
+    let dying = life.dying().map(|generation| format!(" while g{generation} dies")).unwrap_or_default();
     let state = match life.state() {
         State::Disabled => "Disabled".to_owned(),
         State::Connecting(phase) => format!("Connecting({})", phase_text(machine, *phase)),
@@ -270,11 +261,7 @@ fn action_text(action: Action) -> String {
 fn s83_every_cell_of_the_state_table() {
     let intro = "Every event in every state. The policy: delays 0 s, 4 s, 8 s; three attempts; a threshold of two.\n\
                  Columns: event, the answer to a request or a refusal, the new state | what is done, in order.\n\n";
-    let blocks: String = STATES
-        .iter()
-        .chain(&TRIALS)
-        .map(|(title, make)| block(title, *make))
-        .collect();
+    let blocks: String = STATES.iter().chain(&TRIALS).map(|(title, make)| block(title, *make)).collect();
     let found = format!("{intro}{blocks}").trim_end().to_owned() + "\n";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/core/lifecycle/tests/table.txt");
     if std::env::var_os("UPDATE_TABLE").is_some() {
@@ -282,18 +269,9 @@ fn s83_every_cell_of_the_state_table() {
     }
     let golden = include_str!("table.txt");
     for (line, (golden, found)) in golden.lines().zip(found.lines()).enumerate() {
-        assert_eq!(
-            golden,
-            found,
-            "line {} of table.txt; UPDATE_TABLE=1 writes it again",
-            line + 1
-        );
+        assert_eq!(golden, found, "line {} of table.txt; UPDATE_TABLE=1 writes it again", line + 1);
     }
-    assert_eq!(
-        golden.lines().count(),
-        found.lines().count(),
-        "table.txt has another length"
-    );
+    assert_eq!(golden.lines().count(), found.lines().count(), "table.txt has another length");
 }
 
 /// The columns are what their titles say.
@@ -311,14 +289,6 @@ fn the_states_of_the_table_are_all_there_are() {
     names.dedup();
     assert_eq!(
         names,
-        [
-            "Disabled",
-            "Connecting",
-            "Connected",
-            "Reconnecting",
-            "Disabling",
-            "Disconnected",
-            "PermanentlyFailed"
-        ]
+        ["Disabled", "Connecting", "Connected", "Reconnecting", "Disabling", "Disconnected", "PermanentlyFailed"]
     );
 }

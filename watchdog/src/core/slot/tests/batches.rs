@@ -7,10 +7,7 @@ use crate::core::testing::{
 const CALLS: &str = r#"[ {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}} , {"jsonrpc":"2.0","id":2,"method":"resources/read"} ]"#;
 
 fn script() -> Script {
-    Script {
-        version: "2025-03-26",
-        ..Script::default()
-    }
+    Script { version: "2025-03-26", ..Script::default() }
 }
 
 fn open() -> World {
@@ -86,9 +83,7 @@ fn what_is_cancelled_of_a_waiting_batch_is_never_sent() {
 
 #[test]
 fn a_held_batch_is_sent_as_it_is_and_refused_one_by_one() {
-    let mut world = World::with_servers([script(), Script::deaf()], |server| {
-        server.restart.hold_max_requests = 1
-    });
+    let mut world = World::with_servers([script(), Script::deaf()], |server| server.restart.hold_max_requests = 1);
     world.open();
     world.server_dies();
     world.say(CALLS);
@@ -114,11 +109,7 @@ fn answers_in_a_batch_are_restored_or_swallowed_like_others() {
     let replaced = crate::core::testing::raw_id(world.client_got().last().expect("the question"));
     world.server_got();
     world.say(&format!("[{},{}]", answer_line("0"), answer_line(&replaced)));
-    assert_eq!(
-        world.server_got(),
-        [format!("[{}]", answer_line("0"))],
-        "the late one is out, the other one restored"
-    );
+    assert_eq!(world.server_got(), [format!("[{}]", answer_line("0"))], "the late one is out, the other one restored");
     world.say(&format!("[{}]", answer_line("0")));
     assert_eq!(world.server_got(), [""; 0]);
 }

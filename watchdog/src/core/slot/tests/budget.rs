@@ -5,10 +5,7 @@ use crate::core::testing::{INITIALIZE, Script, World, millis, refused, secs};
 use crate::exit::Exit;
 
 fn dead() -> Script {
-    Script {
-        dies_at_start: true,
-        ..Script::default()
-    }
+    Script { dies_at_start: true, ..Script::default() }
 }
 
 /// A server that was connected once, died, and dies at every start since.
@@ -49,20 +46,13 @@ fn s64_a_request_in_a_crash_loop_causes_an_attempt_and_learns_how_it_ended() {
     world.advance(secs(2));
     let generation = world.generation().0;
     world.call("1", "t");
-    assert_eq!(
-        world.generation().0,
-        generation + 1,
-        "at once, not at the end of the delay"
-    );
+    assert_eq!(world.generation().0, generation + 1, "at once, not at the end of the delay");
     let data = refused(&world.client_got_one(), "1", -31006);
     assert_eq!(
         (&data["sent"], &data["retryable"], &data["state"]),
         (&false.into(), &true.into(), &"Reconnecting".into())
     );
-    assert_eq!(
-        (&data["lastError"], &data["exit"]),
-        (&"exit code 1".into(), &serde_json::json!({"code": 1}))
-    );
+    assert_eq!((&data["lastError"], &data["exit"]), (&"exit code 1".into(), &serde_json::json!({"code": 1})));
     assert!(data["lastAttempt"].is_u64(), "{data}");
 }
 
@@ -75,11 +65,7 @@ fn s9_the_next_request_waits_for_the_interval_between_attempts() {
     world.call("2", "t");
     assert_eq!((world.client_got(), world.generation().0), (vec![], generation));
     world.advance(millis(700));
-    assert_eq!(
-        world.generation().0,
-        generation + 1,
-        "min_attempt_interval after the last attempt"
-    );
+    assert_eq!(world.generation().0, generation + 1, "min_attempt_interval after the last attempt");
     let got = world.client_got();
     refused(&got[0], "1", -31006);
     refused(&got[1], "2", -31006);
@@ -108,10 +94,7 @@ fn s213_after_permanent_failure_each_request_is_one_attempt() {
     world.call("1", "t");
     assert_eq!(world.generation().0, 4);
     let data = refused(&world.client_got_one(), "1", -31005);
-    assert_eq!(
-        (&data["retryable"], &data["maxAttempts"], &data["sent"]),
-        (&true.into(), &2.into(), &false.into())
-    );
+    assert_eq!((&data["retryable"], &data["maxAttempts"], &data["sent"]), (&true.into(), &2.into(), &false.into()));
     world.advance(secs(60));
     assert_eq!(world.generation().0, 4, "only a request causes one");
 
@@ -187,10 +170,7 @@ fn a_disabled_server_answers_with_that() {
     world.gone();
     assert!(world.slot.lifecycle().is_connected(), "the session is replayed");
     world.call("4", "t");
-    assert_eq!(
-        world.server_got_methods().last().map(String::as_str),
-        Some("tools/call")
-    );
+    assert_eq!(world.server_got_methods().last().map(String::as_str), Some("tools/call"));
 }
 
 #[test]
@@ -231,10 +211,7 @@ fn a_hanging_first_start_is_ended_by_the_handshake_timeout() {
     world.say(INITIALIZE);
     world.advance(secs(3));
     assert_eq!(world.generation().0, 2);
-    assert!(
-        world.slot.lifecycle().is_connected(),
-        "the same initialize, to the next one"
-    );
+    assert!(world.slot.lifecycle().is_connected(), "the same initialize, to the next one");
     assert_eq!(world.server_got(), [INITIALIZE]);
     world.client_got_one();
 }
@@ -245,10 +222,7 @@ fn a_command_that_cannot_be_executed_ends_the_first_start() {
     world.say(INITIALIZE);
     world.server_cannot_start(Exit::NotFound);
     let data = refused(&world.client_got_one(), "0.0", -31005);
-    assert_eq!(
-        (&data["sent"], &data["lastError"]),
-        (&false.into(), &"no such program".into())
-    );
+    assert_eq!((&data["sent"], &data["lastError"]), (&false.into(), &"no such program".into()));
     assert_eq!(world.exit, Some(Exit::NotFound));
 }
 

@@ -51,10 +51,7 @@ fn a_held_request_that_is_cancelled_is_never_sent() {
     ));
     assert!(world.slot.lifecycle().is_connected());
     let got = world.server_got();
-    assert!(
-        got.contains(&call_line("2", "t")) && !got.contains(&call_line("1", "t")),
-        "{got:?}"
-    );
+    assert!(got.contains(&call_line("2", "t")) && !got.contains(&call_line("1", "t")), "{got:?}");
     assert!(!got.contains(&cancel_line("1")), "the server knows nothing of it");
     assert_eq!(world.client_got(), [""; 0]);
 }

@@ -48,11 +48,7 @@ fn a_drain_has_a_limit_and_then_the_answers_of_the_ladder_still_count() {
     world.advance(secs(5));
     assert_eq!(world.client_got(), [""; 0]);
     world.server_answers("1");
-    assert_eq!(
-        world.client_got(),
-        [answer_line("1")],
-        "the server was asked to end and says a last word"
-    );
+    assert_eq!(world.client_got(), [answer_line("1")], "the server was asked to end and says a last word");
     world.gone();
     let data = refused(&world.client_got_one(), "2", -31000);
     assert_eq!((&data["reason"], &data["sent"]), (&"shutdown".into(), &true.into()));
@@ -68,14 +64,9 @@ fn what_waits_for_a_server_is_drained_by_the_attempt_that_runs() {
     world.call("1", "t");
     eof(&mut world);
     let id = crate::core::testing::raw_id(&replay);
-    world.server_says(&format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18"}}}}"#
-    ));
+    world.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18"}}}}"#));
     world.server_answers("1");
-    assert_eq!(
-        (world.client_got(), world.exit),
-        (vec![answer_line("1")], Some(Exit::Done))
-    );
+    assert_eq!((world.client_got(), world.exit), (vec![answer_line("1")], Some(Exit::Done)));
 }
 
 #[test]
@@ -88,18 +79,13 @@ fn no_server_is_started_once_the_end_has_begun() {
     world.call("1", "t");
     eof(&mut world);
     let id = crate::core::testing::raw_id(&replay);
-    world.server_says(&format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#
-    ));
+    world.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#));
     refused(&world.client_got_one(), "1", -31006);
     assert_eq!((world.generation().0, world.exit), (2, Some(Exit::Done)));
 
     // The attempt is scheduled.
     let mut world = open();
-    world.script = Script {
-        dies_at_start: true,
-        ..Script::default()
-    };
+    world.script = Script { dies_at_start: true, ..Script::default() };
     world.server_dies();
     world.call("1", "t");
     eof(&mut world);
@@ -128,10 +114,7 @@ fn a_client_that_hung_up_with_words_unread_is_heard_to_the_end() {
     assert_eq!(world.exit, None);
     eof(&mut world);
     world.server_answers("1");
-    assert_eq!(
-        (world.client_got(), world.exit),
-        (vec![answer_line("1")], Some(Exit::Done))
-    );
+    assert_eq!((world.client_got(), world.exit), (vec![answer_line("1")], Some(Exit::Done)));
     let mut world = open();
     world.tell(|slot, now, out| slot.client_hung_up(now, out));
     world.advance(secs(5));
@@ -217,11 +200,25 @@ fn a_deadline_during_the_ladder_is_not_told_to_the_server() {
 #[test]
 fn s74_the_end_schedules_nothing() {
     let mut world = open();
-    world.script = Script {
-        dies_at_start: true,
-        ..Script::default()
-    };
+    world.script = Script { dies_at_start: true, ..Script::default() };
     world.server_dies();
     signal(&mut world, 15);
     assert_eq!((world.exit, world.slot.next_wake()), (Some(Exit::Signal(15)), None));
+}
+
+#[test]
+fn a_signal_after_the_budget_was_used_up_during_the_drain_kills() {
+    let mut world = World::that_exits([], |server| server.restart.max_attempts = Some(1));
+    world.open();
+    world.next.push_back(Script::deaf());
+    world.server_dies();
+    let replay = world.server_got().remove(0);
+    world.call("1", "t");
+    eof(&mut world);
+    world.lingering = true;
+    let id = crate::core::testing::raw_id(&replay);
+    world.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#));
+    refused(&world.client_got_one(), "1", -31005);
+    signal(&mut world, 15);
+    assert_eq!(world.exit, Some(Exit::PermanentFailure), "nothing was left to drain");
 }

@@ -27,10 +27,7 @@ fn s252_idle_death_is_a_restart_that_the_client_does_not_see() {
     assert_eq!(world.generation().0, 2);
     assert!(world.slot.lifecycle().is_connected());
     let disconnected = &world.told("server_disconnected")[0];
-    assert_eq!(
-        (&disconnected["reason"], &disconnected["wasIntentional"]),
-        (&"transport-exit".into(), &false.into())
-    );
+    assert_eq!((&disconnected["reason"], &disconnected["wasIntentional"]), (&"transport-exit".into(), &false.into()));
     assert_eq!(world.told("server_exited")[0]["signal"], "SIGKILL");
     assert_eq!(world.told("server_reconnected")[0]["attemptsTaken"], 1);
 
@@ -46,35 +43,19 @@ fn death_in_a_call_is_answered_at_once_with_all_that_is_known() {
     let mut world = open();
     world.call("7", "write");
     let tail = vec!["panic: out of cheese".to_owned()];
-    world.server_ends(Lost {
-        ending: Some(crate::core::ending::Ending::Code(3)),
-        tail,
-        ..Lost::default()
-    });
+    world.server_ends(Lost { ending: Some(crate::core::ending::Ending::Code(3)), tail, ..Lost::default() });
     let line = world.client_got_one();
     let data = refused(&line, "7", -31000);
     assert_eq!((&data["sent"], &data["retryable"]), (&true.into(), &false.into()));
-    assert_eq!(
-        (&data["generation"], &data["reason"]),
-        (&1.into(), &"transport-exit".into())
-    );
-    assert_eq!(
-        (&data["exit"], &data["lastError"]),
-        (&serde_json::json!({"code": 3}), &"exit code 3".into())
-    );
+    assert_eq!((&data["generation"], &data["reason"]), (&1.into(), &"transport-exit".into()));
+    assert_eq!((&data["exit"], &data["lastError"]), (&serde_json::json!({"code": 3}), &"exit code 3".into()));
     assert_eq!(data["stderrTail"], serde_json::json!(["panic: out of cheese"]));
     let message = value(&line)["error"]["message"].to_string();
-    assert!(
-        message.contains("Server disconnected") && message.contains("write"),
-        "s11: {message}"
-    );
+    assert!(message.contains("Server disconnected") && message.contains("write"), "s11: {message}");
     for phrase in ["connection closed", "timed out", "session not found"] {
         assert!(!message.to_lowercase().contains(phrase), "clients match on `{phrase}`");
     }
-    assert!(
-        !world.server_got_methods().contains(&"tools/call".to_owned()),
-        "s62: never twice"
-    );
+    assert!(!world.server_got_methods().contains(&"tools/call".to_owned()), "s62: never twice");
 }
 
 #[test]
@@ -89,10 +70,7 @@ fn a_read_only_request_is_sent_once_more_and_then_answered() {
     assert_eq!((&data["sent"], &data["retryable"]), (&true.into(), &true.into()));
     world.advance(secs(5));
     assert!(world.slot.lifecycle().is_connected());
-    assert!(
-        !world.server_got_methods().contains(&"resources/read".to_owned()),
-        "a second death answers it"
-    );
+    assert!(!world.server_got_methods().contains(&"resources/read".to_owned()), "a second death answers it");
 }
 
 #[test]
@@ -112,25 +90,12 @@ fn exactly_the_methods_of_the_contract_are_sent_again() {
     ];
     let never = ["tools/call", "tasks/cancel", "tasks/update", "x/y"];
     for method in AGAIN.iter().chain(&never) {
-        let mut world = World::with_servers(
-            [Script {
-                ignores: &AGAIN,
-                ..Script::default()
-            }],
-            |_| (),
-        );
+        let mut world = World::with_servers([Script { ignores: &AGAIN, ..Script::default() }], |_| ());
         world.open();
         world.request("8", method);
         world.server_dies();
-        assert_eq!(
-            world.server_got_methods().contains(&(*method).to_owned()),
-            AGAIN.contains(method),
-            "{method}"
-        );
-        let refused = world
-            .client_got()
-            .iter()
-            .any(|line| value(line)["error"]["code"] == -31000);
+        assert_eq!(world.server_got_methods().contains(&(*method).to_owned()), AGAIN.contains(method), "{method}");
+        let refused = world.client_got().iter().any(|line| value(line)["error"]["code"] == -31000);
         assert_eq!(refused, never.contains(method), "{method}");
     }
 }
@@ -149,11 +114,7 @@ fn a_request_while_the_server_restarts_waits_and_goes_to_the_new_one_in_order() 
     assert_eq!(world.generation().0, 1, "the old tree is not gone");
     world.gone();
     let got: Vec<_> = world.server_got().into_iter().skip(2).collect();
-    assert_eq!(
-        got[1..],
-        [call_line("3", "a"), call_line("4", "b")],
-        "what was sent first goes first, as it was"
-    );
+    assert_eq!(got[1..], [call_line("3", "a"), call_line("4", "b")], "what was sent first goes first, as it was");
     assert_eq!(ids(&got), ["2", "3", "4"], "a notification for nobody is dropped");
     for id in ["4", "2", "3"] {
         world.server_answers(id);
@@ -202,10 +163,7 @@ fn lines_that_were_never_written_wait_again_and_are_not_failed() {
     world.server_dies_unread(2);
     refused(&world.client_got_one(), "1", -31000);
     let got: Vec<_> = world.server_got().into_iter().skip(2).collect();
-    assert_eq!(
-        got,
-        [call_line("2", "not written"), call_line("3", "not written either")]
-    );
+    assert_eq!(got, [call_line("2", "not written"), call_line("3", "not written either")]);
 }
 
 #[test]
@@ -238,15 +196,9 @@ fn nothing_of_a_dead_generation_is_delivered() {
 fn a_transport_that_breaks_is_a_death() {
     let mut world = open();
     world.call("1", "t");
-    world.server_ends(Lost {
-        transport_error: Some("it closed its stdin".to_owned()),
-        ..Lost::default()
-    });
+    world.server_ends(Lost { transport_error: Some("it closed its stdin".to_owned()), ..Lost::default() });
     let data = refused(&world.client_got_one(), "1", -31000);
-    assert_eq!(
-        (&data["reason"], &data["lastError"]),
-        (&"transport-error".into(), &"it closed its stdin".into())
-    );
+    assert_eq!((&data["reason"], &data["lastError"]), (&"transport-error".into(), &"it closed its stdin".into()));
     assert!(data["exit"].is_null(), "nothing is known of an exit");
     assert_eq!(world.generation().0, 2);
 }
@@ -273,14 +225,7 @@ fn s288_many_callers_wait_for_one_attempt() {
     }
     world.gone();
     assert_eq!(world.generation().0, 2);
-    assert_eq!(
-        world
-            .server_got_methods()
-            .iter()
-            .filter(|method| *method == "tools/call")
-            .count(),
-        50
-    );
+    assert_eq!(world.server_got_methods().iter().filter(|method| *method == "tools/call").count(), 50);
     for id in 0..50 {
         world.server_answers(&id.to_string());
     }

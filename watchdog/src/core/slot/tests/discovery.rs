@@ -5,10 +5,7 @@ use crate::core::testing::{INITIALIZE, INITIALIZED, Script, World, refused, secs
 
 /// A server of the handshake era that ends on the question.
 fn dies_of_it() -> Script {
-    Script {
-        dies_on: Some("server/discover"),
-        ..Script::default()
-    }
+    Script { dies_on: Some("server/discover"), ..Script::default() }
 }
 
 fn discover() -> String {
@@ -26,17 +23,12 @@ fn the_question_and_its_answer_go_through() {
 
 #[test]
 fn a_server_that_dies_of_the_question_is_restarted_at_once_and_the_handshake_goes_to_the_new_one() {
-    let mut world = World::with_servers([dies_of_it()], |server| {
-        server.restart.delays = Delays::Schedule(vec![secs(30)])
-    });
+    let mut world =
+        World::with_servers([dies_of_it()], |server| server.restart.delays = Delays::Schedule(vec![secs(30)]));
     world.say(&discover());
     refused(&world.client_got_one(), "1", -31000);
     assert_eq!(world.generation().0, 2);
-    assert_eq!(
-        world.slot.lifecycle().attempts().0,
-        1,
-        "it does not count as a failed start"
-    );
+    assert_eq!(world.slot.lifecycle().attempts().0, 1, "it does not count as a failed start");
     assert_eq!(world.server_got(), [""; 0], "the question is not asked again");
     world.say(INITIALIZE);
     world.say(INITIALIZED);
@@ -56,13 +48,7 @@ fn it_costs_nothing_of_the_smallest_budget() {
 
 #[test]
 fn an_initialize_may_follow_while_the_question_is_unanswered() {
-    let mut world = World::with_servers(
-        [Script {
-            ignores: &["server/discover"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { ignores: &["server/discover"], ..Script::default() }], |_| ());
     world.say(&discover());
     world.say(INITIALIZE);
     assert_eq!(world.server_got(), [discover(), INITIALIZE.to_owned()]);
@@ -79,11 +65,7 @@ fn an_initialize_that_dies_behind_the_question_is_sent_to_the_new_process() {
     world.say(INITIALIZE);
     world.server_dies();
     let got = world.client_got();
-    assert!(
-        got.iter()
-            .any(|line| line.contains("\"id\":0.0") && line.contains("result")),
-        "{got:?}"
-    );
+    assert!(got.iter().any(|line| line.contains("\"id\":0.0") && line.contains("result")), "{got:?}");
     assert!(world.slot.lifecycle().is_connected());
 }
 

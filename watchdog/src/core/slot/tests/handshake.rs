@@ -12,10 +12,7 @@ fn the_clients_own_opening_goes_through_unchanged() {
     world.say(INITIALIZED);
     assert_eq!(world.server_got(), [INITIALIZE, INITIALIZED]);
     let told = &world.told("server_connected")[0];
-    assert_eq!(
-        (&told["protocolVersion"], &told["pid"]),
-        (&"2025-06-18".into(), &101.into())
-    );
+    assert_eq!((&told["protocolVersion"], &told["pid"]), (&"2025-06-18".into(), &101.into()));
 }
 
 #[test]
@@ -33,13 +30,7 @@ fn the_replay_is_byte_exact_but_for_the_id_and_the_reply_is_swallowed() {
 
 #[test]
 fn the_last_level_and_the_live_subscriptions_are_replayed_and_their_answers_swallowed() {
-    let mut world = World::with_servers(
-        [Script {
-            refuses: &["x"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { refuses: &["x"], ..Script::default() }], |_| ());
     world.open();
     let level = |id: u8, level: &str| {
         format!(r#"{{"id":{id},"method":"logging/setLevel","params":{{"level":"{level}"}},"jsonrpc":"2.0"}}"#)
@@ -58,20 +49,13 @@ fn the_last_level_and_the_live_subscriptions_are_replayed_and_their_answers_swal
     }
     world.server_dies();
     let got = world.server_got();
-    let replayed: Vec<_> = got
-        .iter()
-        .skip(2)
-        .map(|line| line.replace(&raw_id(line), "ID"))
-        .collect();
+    let replayed: Vec<_> = got.iter().skip(2).map(|line| line.replace(&raw_id(line), "ID")).collect();
     let expected =
         [level(4, "error"), subscribe(3, "subscribe", "file:///b")].map(|line| line.replace(&raw_id(&line), "ID"));
     assert_eq!(replayed, expected);
     assert_eq!(world.client_got().len(), 5, "the client's own answers and no more");
     let preserved = &world.told("server_reconnected")[0]["preserved"];
-    assert_eq!(
-        preserved,
-        &serde_json::json!(["handshake", "logging level and subscriptions"])
-    );
+    assert_eq!(preserved, &serde_json::json!(["handshake", "logging level and subscriptions"]));
 }
 
 #[test]
@@ -79,30 +63,17 @@ fn state_that_the_new_server_refuses_is_told_and_nothing_else() {
     let mut world = World::new(|_| ());
     world.open();
     world.request("1", "logging/setLevel");
-    world.next.push_back(Script {
-        refuses: &["logging/setLevel"],
-        ..Script::default()
-    });
+    world.next.push_back(Script { refuses: &["logging/setLevel"], ..Script::default() });
     world.forget();
     world.server_dies();
     assert!(world.slot.lifecycle().is_connected());
     assert_eq!(world.client_got(), [""; 0]);
-    assert!(
-        world.told("stale_result")[0]["what"]
-            .to_string()
-            .contains("logging/setLevel")
-    );
+    assert!(world.told("stale_result")[0]["what"].to_string().contains("logging/setLevel"));
 }
 
 #[test]
 fn a_level_that_never_succeeded_is_not_replayed() {
-    let mut world = World::with_servers(
-        [Script {
-            refuses: &["logging/setLevel"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { refuses: &["logging/setLevel"], ..Script::default() }], |_| ());
     world.open();
     world.request("1", "logging/setLevel");
     world.server_dies();
@@ -113,26 +84,15 @@ fn a_level_that_never_succeeded_is_not_replayed() {
 fn another_version_fails_the_attempt() {
     let mut world = World::new(|_| ());
     world.open();
-    world.next.push_back(Script {
-        version: "2024-11-05",
-        ..Script::default()
-    });
+    world.next.push_back(Script { version: "2024-11-05", ..Script::default() });
     world.lingering = true;
     world.server_dies();
     world.call("1", "t");
     world.gone();
     let data = refused(&world.client_got_one(), "1", -31006);
-    assert!(
-        data["lastError"]
-            .as_str()
-            .is_some_and(|text| text.contains("handshake_incompatible")),
-        "{data}"
-    );
+    assert!(data["lastError"].as_str().is_some_and(|text| text.contains("handshake_incompatible")), "{data}");
     let told = &world.told("handshake_incompatible")[0];
-    assert_eq!(
-        (&told["expected"], &told["found"]),
-        (&"2025-06-18".into(), &"2024-11-05".into())
-    );
+    assert_eq!((&told["expected"], &told["found"]), (&"2025-06-18".into(), &"2024-11-05".into()));
     world.gone();
     world.advance(secs(1));
     assert!(world.slot.lifecycle().is_connected(), "the next one speaks it again");
@@ -142,10 +102,7 @@ fn another_version_fails_the_attempt() {
 fn other_capabilities_are_an_event_and_the_session_goes_on() {
     let mut world = World::new(|_| ());
     world.open();
-    world.next.push_back(Script {
-        capabilities: "{}",
-        ..Script::default()
-    });
+    world.next.push_back(Script { capabilities: "{}", ..Script::default() });
     world.server_dies();
     let told = &world.told("server_reconnected")[0];
     assert_eq!(told["capabilitiesChanged"], true);
@@ -154,16 +111,9 @@ fn other_capabilities_are_an_event_and_the_session_goes_on() {
 
 #[test]
 fn a_refused_or_unreadable_replay_fails_the_attempt() {
-    for script in [
-        Script {
-            refuses: &["initialize"],
-            ..Script::default()
-        },
-        Script {
-            version: "\",\"x",
-            ..Script::default()
-        },
-    ] {
+    for script in
+        [Script { refuses: &["initialize"], ..Script::default() }, Script { version: "\",\"x", ..Script::default() }]
+    {
         let mut world = World::new(|_| ());
         world.open();
         world.next.push_back(script);
@@ -187,23 +137,12 @@ fn s101_a_replay_without_answer_ends_at_the_handshake_timeout() {
     assert_eq!(world.client_got(), [""; 0]);
     world.advance(millis(1));
     let data = refused(&world.client_got_one(), "1", -31006);
-    assert!(
-        data["lastError"]
-            .as_str()
-            .is_some_and(|text| text.contains("handshake.timeout")),
-        "{data}"
-    );
+    assert!(data["lastError"].as_str().is_some_and(|text| text.contains("handshake.timeout")), "{data}");
 }
 
 #[test]
 fn an_initialize_that_was_unanswered_at_death_is_sent_again() {
-    let mut world = World::with_servers(
-        [Script {
-            dies_on: Some("initialize"),
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { dies_on: Some("initialize"), ..Script::default() }], |_| ());
     world.say(INITIALIZE);
     assert_eq!(world.generation().0, 2);
     assert_eq!(world.server_got(), [INITIALIZE], "the same bytes, the same id");
@@ -226,13 +165,7 @@ fn what_follows_an_initialize_that_is_sent_again_waits_for_its_answer() {
 
 #[test]
 fn a_ping_before_the_answer_to_initialize_does_not_lift_its_limit() {
-    let mut world = World::with_servers(
-        [Script {
-            ignores: &["initialize"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { ignores: &["initialize"], ..Script::default() }], |_| ());
     world.say(INITIALIZE);
     world.request("1", "ping");
     assert_eq!(world.client_got(), [answer_line("1")]);
@@ -243,13 +176,7 @@ fn a_ping_before_the_answer_to_initialize_does_not_lift_its_limit() {
 
 #[test]
 fn an_initialize_that_was_refused_opens_no_session() {
-    let mut world = World::with_servers(
-        [Script {
-            refuses: &["initialize"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { refuses: &["initialize"], ..Script::default() }], |_| ());
     world.say(INITIALIZE);
     assert!(world.client_got_one().contains("-32601"), "the server's own words");
     world.server_dies();
@@ -306,10 +233,7 @@ fn without_replay_a_new_process_hears_the_client_alone() {
     let mut world = World::new(|server| server.handshake.replay = false);
     world.open();
     world.server_dies();
-    assert!(
-        world.slot.lifecycle().is_connected(),
-        "the session is there with the process"
-    );
+    assert!(world.slot.lifecycle().is_connected(), "the session is there with the process");
     assert_eq!(world.server_got(), [""; 0]);
     world.call("1", "t");
     assert_eq!(world.server_got_methods(), ["tools/call"]);
@@ -325,10 +249,7 @@ fn without_replay_streams_end_with_their_process() {
     world.next.push_back(Script::deaf());
     world.server_dies();
     let ended = value(&world.client_got_one());
-    assert_eq!(
-        (&ended["method"], &ended["params"]["requestId"]),
-        (&"notifications/cancelled".into(), &7.into())
-    );
+    assert_eq!((&ended["method"], &ended["params"]["requestId"]), (&"notifications/cancelled".into(), &7.into()));
     world.say(&listen("8"));
     world.server_dies();
     assert_eq!(refused(&world.client_got_one(), "8", -31000)["sent"], true);

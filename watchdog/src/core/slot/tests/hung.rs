@@ -47,15 +47,8 @@ fn s266_a_hung_server_is_replaced_and_the_caller_learns_that() {
     world.probe_meets_silence();
     let line = world.client_got_one();
     let data = refused(&line, "1", -31001);
-    assert_eq!(
-        (&data["sent"], &data["retryable"], &data["restarted"]),
-        (&true.into(), &false.into(), &true.into())
-    );
-    assert_eq!(
-        (&data["state"], &data["generation"]),
-        (&"Connected".into(), &2.into()),
-        "after the restart"
-    );
+    assert_eq!((&data["sent"], &data["retryable"], &data["restarted"]), (&true.into(), &false.into(), &true.into()));
+    assert_eq!((&data["state"], &data["generation"]), (&"Connected".into(), &2.into()), "after the restart");
     assert!(value(&line)["error"]["message"].to_string().contains("replaced"));
     assert_eq!(world.told("server_disconnected")[0]["reason"], "probe-failure");
     assert!(!world.server_got_methods().contains(&"tools/call".to_owned()));
@@ -66,19 +59,13 @@ fn a_hung_call_with_a_deadline_is_not_said_to_have_met_it() {
     let mut world = suspected("1", |server| server.request_deadline = Some(secs(100)));
     world.probe_meets_silence();
     let message = value(&world.client_got_one())["error"]["message"].to_string();
-    assert!(
-        message.contains("replaced") && !message.contains("deadline"),
-        "{message}"
-    );
+    assert!(message.contains("replaced") && !message.contains("deadline"), "{message}");
 }
 
 #[test]
 fn s268_where_the_restart_fails_too_the_caller_learns_that() {
     let mut world = suspected("1", |_| ());
-    world.script = Script {
-        dies_at_start: true,
-        ..Script::default()
-    };
+    world.script = Script { dies_at_start: true, ..Script::default() };
     world.probe_meets_silence();
     let data = refused(&world.client_got_one(), "1", -31003);
     assert_eq!((&data["sent"], &data["retryable"]), (&true.into(), &true.into()));
@@ -100,11 +87,7 @@ fn others_in_flight_to_a_hung_server_are_lost() {
     world.gone();
     refused(&world.client_got_one(), "1", -31001);
     world.server_answers("3");
-    assert_eq!(
-        world.client_got(),
-        [answer_line("3")],
-        "what is read-only goes to the new one"
-    );
+    assert_eq!(world.client_got(), [answer_line("3")], "what is read-only goes to the new one");
 }
 
 #[test]
@@ -134,12 +117,7 @@ fn progress_is_life() {
     world.server_says(progress);
     world.probe_meets_silence();
     assert_eq!(world.generation().0, 1);
-    assert_eq!(
-        world.told("probe_busy")[0]["evidence"]
-            .as_str()
-            .map(|text| text.contains("progress")),
-        Some(true)
-    );
+    assert_eq!(world.told("probe_busy")[0]["evidence"].as_str().map(|text| text.contains("progress")), Some(true));
     world.advance(secs(34));
     assert!(world.chain.is_some(), "40 s after that progress");
 }
@@ -215,21 +193,14 @@ fn a_deadline_is_kept_and_the_server_with_it() {
     world.advance(millis(1));
     let line = world.client_got_one();
     let data = refused(&line, "\"a\\u0062\"", -31001);
-    assert_eq!(
-        (&data["reason"], &data["retryable"]),
-        (&"deadline".into(), &false.into())
-    );
+    assert_eq!((&data["reason"], &data["retryable"]), (&"deadline".into(), &false.into()));
     assert!(data["restarted"].is_null() && value(&line)["error"]["message"].to_string().contains("deadline"));
     let cancelled = &world.server_got()[0];
     assert!(
         cancelled.contains(r#""method":"notifications/cancelled""#) && cancelled.contains("\"requestId\":\"a\\u0062\"")
     );
     world.server_answers("\"ab\"");
-    assert_eq!(
-        (world.client_got(), world.generation().0),
-        (vec![], 1),
-        "the late answer is dropped"
-    );
+    assert_eq!((world.client_got(), world.generation().0), (vec![], 1), "the late answer is dropped");
 }
 
 #[test]
@@ -278,10 +249,7 @@ fn waking_up_from_sleep_gives_calls_the_time_that_the_machine_slept() {
     world.now += secs(3600);
     world.tell(|slot, now, out| slot.wake(now, secs(3600), out));
     world.tell(|slot, now, out| slot.tick(now, out));
-    assert!(
-        world.client_got().is_empty() && world.chain.is_none(),
-        "no deadline and no suspicion"
-    );
+    assert!(world.client_got().is_empty() && world.chain.is_none(), "no deadline and no suspicion");
     assert_eq!(world.told("clock_jump")[0]["jumpMs"], 3_600_000);
     world.advance(secs(9));
     assert!(world.chain.is_none());
@@ -303,10 +271,7 @@ fn s78_waking_up_looks_once_and_only_warns() {
         world.probe_meets_silence();
         world.tell(|slot, now, out| slot.wake(now, secs(3600), out));
     }
-    assert_eq!(
-        (world.generation().0, world.told("server_health_degraded").len()),
-        (1, 0)
-    );
+    assert_eq!((world.generation().0, world.told("server_health_degraded").len()), (1, 0));
 }
 
 #[test]
@@ -327,15 +292,5 @@ fn urgent_lines_are_those_that_must_not_wait_behind_others() {
     world.now += secs(5);
     let mut out = Vec::new();
     world.slot.tick(world.now, &mut out);
-    assert!(
-        out.iter().any(|effect| matches!(
-            effect,
-            Effect::Forward {
-                urgent: true,
-                tag: 0,
-                ..
-            }
-        )),
-        "{out:?}"
-    );
+    assert!(out.iter().any(|effect| matches!(effect, Effect::Forward { urgent: true, tag: 0, .. })), "{out:?}");
 }

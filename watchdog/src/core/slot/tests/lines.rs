@@ -12,11 +12,7 @@ fn open() -> World {
 }
 
 fn too_long(kind: OversizedKind, raw: Option<&str>) -> Oversized {
-    Oversized {
-        len: 70_000_000,
-        id: raw.map(id),
-        kind,
-    }
+    Oversized { len: 70_000_000, id: raw.map(id), kind }
 }
 
 /// Ids as clients spell them (wire.md, "Framing").
@@ -71,14 +67,7 @@ fn an_answer_may_spell_the_id_in_another_way() {
 #[test]
 fn a_line_of_the_server_that_is_no_message_goes_to_the_log() {
     let mut world = open();
-    let strays = [
-        "Server listening",
-        "{\"jsonrpc\":\"2.0\"}",
-        "[1,2]",
-        "{\"id\":1,\"result\":{}",
-        "42",
-        "null",
-    ];
+    let strays = ["Server listening", "{\"jsonrpc\":\"2.0\"}", "[1,2]", "{\"id\":1,\"result\":{}", "42", "null"];
     for stray in strays {
         world.server_says(stray);
     }

@@ -6,10 +6,7 @@ use crate::core::testing::{Script, World, refused, secs, stateless};
 const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
 fn other_tools() -> Script {
-    Script {
-        tools: r#"[{"name":"b"}]"#,
-        ..Script::default()
-    }
+    Script { tools: r#"[{"name":"b"}]"#, ..Script::default() }
 }
 
 /// A world in which the client has read the tools.
@@ -25,35 +22,19 @@ fn listed(first: Script, change: impl FnOnce(&mut crate::config::Server)) -> Wor
 fn s18_a_change_is_announced_only_if_the_list_differs() {
     let mut world = listed(Script::default(), |_| ());
     world.server_dies();
-    assert!(
-        world.server_got_methods().contains(&"tools/list".to_owned()),
-        "it is compared"
-    );
-    assert_eq!(
-        world.client_got(),
-        [""; 0],
-        "the same list, and the refresh is ours alone"
-    );
+    assert!(world.server_got_methods().contains(&"tools/list".to_owned()), "it is compared");
+    assert_eq!(world.client_got(), [""; 0], "the same list, and the refresh is ours alone");
     world.next.push_back(other_tools());
     world.forget();
     world.advance(secs(10));
     world.server_dies();
     assert_eq!(world.client_got(), [CHANGED]);
-    assert_eq!(
-        world.told("catalog_changed")[0],
-        serde_json::json!({"list": "tools/list", "announced": true})
-    );
+    assert_eq!(world.told("catalog_changed")[0], serde_json::json!({"list": "tools/list", "announced": true}));
 }
 
 #[test]
 fn it_is_announced_only_where_the_client_was_told_that_it_may_be() {
-    let mut world = listed(
-        Script {
-            capabilities: r#"{"tools":{}}"#,
-            ..Script::default()
-        },
-        |_| (),
-    );
+    let mut world = listed(Script { capabilities: r#"{"tools":{}}"#, ..Script::default() }, |_| ());
     world.next.push_back(other_tools());
     world.server_dies();
     assert_eq!(world.client_got(), [""; 0]);
@@ -78,16 +59,8 @@ fn a_list_that_the_client_never_read_is_not_compared() {
 fn in_the_stateless_era_only_streams_whose_filter_has_it_hear_of_a_change() {
     let mut world = World::new(|_| ());
     world.open_stateless();
-    world.say(&stateless(
-        "\"tools\"",
-        "subscriptions/listen",
-        r#""notifications":{"toolsListChanged":true},"#,
-    ));
-    world.say(&stateless(
-        "\"prompts\"",
-        "subscriptions/listen",
-        r#""notifications":{"promptsListChanged":true},"#,
-    ));
+    world.say(&stateless("\"tools\"", "subscriptions/listen", r#""notifications":{"toolsListChanged":true},"#));
+    world.say(&stateless("\"prompts\"", "subscriptions/listen", r#""notifications":{"promptsListChanged":true},"#));
     world.client_got();
     world.next.push_back(other_tools());
     world.server_dies();
@@ -97,20 +70,11 @@ fn in_the_stateless_era_only_streams_whose_filter_has_it_hear_of_a_change() {
 
 #[test]
 fn while_the_server_is_down_the_last_good_list_is_served_byte_for_byte() {
-    let mut world = listed(
-        Script {
-            tools: r#"[ {"name":"a","x":1.0e1} ]"#,
-            ..Script::default()
-        },
-        |_| (),
-    );
+    let mut world = listed(Script { tools: r#"[ {"name":"a","x":1.0e1} ]"#, ..Script::default() }, |_| ());
     world.lingering = true;
     world.server_dies();
     world.request("\"q\"", "tools/list");
-    assert_eq!(
-        world.client_got(),
-        [r#"{"jsonrpc":"2.0","id":"q","result":{"tools":[ {"name":"a","x":1.0e1} ]}}"#]
-    );
+    assert_eq!(world.client_got(), [r#"{"jsonrpc":"2.0","id":"q","result":{"tools":[ {"name":"a","x":1.0e1} ]}}"#]);
     world.request("3", "prompts/list");
     assert_eq!(world.client_got(), [""; 0], "nothing is known of that one: it waits");
     world.say(r#"{"jsonrpc":"2.0","id":4,"method":"tools/list","params":{"cursor":"p2"}}"#);
@@ -140,10 +104,7 @@ fn s203_after_permanent_failure_lists_are_served_unless_that_is_switched_off() {
                 server.restart.on_call = on_call;
                 server.catalog.keep_on_permanent_failure = keep;
             });
-            world.script = Script {
-                dies_at_start: true,
-                ..Script::default()
-            };
+            world.script = Script { dies_at_start: true, ..Script::default() };
             world.server_dies();
             world.advance(secs(5));
             assert_eq!(world.slot.lifecycle().status(), "failed");
@@ -177,10 +138,7 @@ fn where_calls_meet_an_error_lists_are_served_all_the_same() {
 #[test]
 fn s184_a_failed_refresh_keeps_the_last_good_list() {
     let mut world = listed(Script::default(), |_| ());
-    world.next.push_back(Script {
-        refuses: &["tools/list"],
-        ..Script::default()
-    });
+    world.next.push_back(Script { refuses: &["tools/list"], ..Script::default() });
     world.server_dies();
     assert_eq!(world.client_got(), [""; 0]);
     world.lingering = true;
@@ -191,15 +149,9 @@ fn s184_a_failed_refresh_keeps_the_last_good_list() {
 
 #[test]
 fn pages_are_followed_by_the_refresh() {
-    let first = Script {
-        tools: r#"[{"name":"a"}],"nextCursor":"p2""#,
-        ..Script::default()
-    };
+    let first = Script { tools: r#"[{"name":"a"}],"nextCursor":"p2""#, ..Script::default() };
     let mut world = listed(first.clone(), |_| ());
-    world.next.push_back(Script {
-        ignores: &["tools/list"],
-        ..first
-    });
+    world.next.push_back(Script { ignores: &["tools/list"], ..first });
     world.server_dies();
     let ask = world.server_got().pop().expect("the refresh");
     let id = crate::core::testing::raw_id(&ask);
@@ -209,8 +161,6 @@ fn pages_are_followed_by_the_refresh() {
     let more = world.server_got().remove(0);
     assert!(more.contains(r#""params":{"cursor":"p2"}"#), "{more}");
     let id = crate::core::testing::raw_id(&more);
-    world.server_says(&format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"new"}}]}}}}"#
-    ));
+    world.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"new"}}]}}}}"#));
     assert_eq!(world.client_got(), [""; 0], "the client never read the second page");
 }

@@ -12,21 +12,10 @@ fn s64_errors_of_tool_calls_as_tool_results() {
     world.server_dies();
     let got = world.client_got();
     let message = value(&got[0]);
-    assert_eq!(
-        (raw_id(&got[0]), &message["result"]["isError"]),
-        ("\"x\"".to_owned(), &true.into())
-    );
+    assert_eq!((raw_id(&got[0]), &message["result"]["isError"]), ("\"x\"".to_owned(), &true.into()));
     let text = value(message["result"]["content"][0]["text"].as_str().expect("text"));
-    assert!(
-        text["error"]
-            .as_str()
-            .is_some_and(|text| text.contains("Server disconnected")),
-        "{text}"
-    );
-    assert_eq!(
-        message["result"]["_meta"]["mcp-watchdog/error"]["data"]["code"],
-        "server_disconnected"
-    );
+    assert!(text["error"].as_str().is_some_and(|text| text.contains("Server disconnected")), "{text}");
+    assert_eq!(message["result"]["_meta"]["mcp-watchdog/error"]["data"]["code"], "server_disconnected");
     assert!(message["result"]["resultType"].is_null());
     refused(&got[1], "2", -31000);
 }
@@ -43,10 +32,7 @@ fn such_results_have_the_type_that_the_stateless_revision_wants() {
 /// Calls each of three tools, kills the server, and gives the names of those that are sent again.
 fn repeated(tools: RetryTools) -> Vec<&'static str> {
     let list = r#"[{"name":"plain"},{"name":"read","annotations":{"readOnlyHint":true}},{"name":"same","annotations":{"idempotentHint":true}}]"#;
-    let script = Script {
-        tools: list,
-        ..Script::default()
-    };
+    let script = Script { tools: list, ..Script::default() };
     let mut world = World::with_servers([script.clone(), script], |server| server.retry.tools = tools);
     world.open();
     world.request("0", "tools/list");
@@ -74,13 +60,8 @@ fn tool_calls_are_repeated_only_by_annotation_and_only_if_the_user_allows_it() {
 #[test]
 fn a_repeated_call_that_fails_again_is_not_called_retryable() {
     let list = r#"[{"name":"read","annotations":{"readOnlyHint":true}}]"#;
-    let script = Script {
-        tools: list,
-        ..Script::default()
-    };
-    let mut world = World::with_servers([script.clone(), script], |server| {
-        server.retry.tools = RetryTools::ReadOnly
-    });
+    let script = Script { tools: list, ..Script::default() };
+    let mut world = World::with_servers([script.clone(), script], |server| server.retry.tools = RetryTools::ReadOnly);
     world.open();
     world.request("0", "tools/list");
     world.call("1", "read");

@@ -40,21 +40,12 @@ fn a_probe_speaks_under_an_id_of_the_clients_kind_and_its_answer_is_swallowed() 
 
     world.request("\"a\"", "resources/read");
     probe(&mut world, "tools/list");
-    assert!(
-        world.server_got()[1].contains(r#""id":"mcp-watchdog/"#),
-        "text, as the client's last one"
-    );
+    assert!(world.server_got()[1].contains(r#""id":"mcp-watchdog/"#), "text, as the client's last one");
 }
 
 #[test]
 fn an_error_is_an_answer_too_and_a_dead_server_is_gone() {
-    let mut world = World::with_servers(
-        [Script {
-            refuses: &["ping"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { refuses: &["ping"], ..Script::default() }], |_| ());
     world.open();
     probe(&mut world, "ping");
     assert!(matches!(&world.replies[..], [(_, ProbeReply::Error(_))]));
@@ -70,11 +61,7 @@ fn an_error_is_an_answer_too_and_a_dead_server_is_gone() {
 fn before_initialize_is_answered_only_ping_may_be_sent() {
     let mut world = World::with_servers([Script::deaf()], |_| ());
     probe(&mut world, "ping");
-    assert_eq!(
-        world.replies.pop(),
-        Some((CallId(1), ProbeReply::Invalid)),
-        "the era is not fixed"
-    );
+    assert_eq!(world.replies.pop(), Some((CallId(1), ProbeReply::Invalid)), "the era is not fixed");
     world.say(INITIALIZE);
     world.server_got();
     probe(&mut world, "tools/list");
@@ -87,23 +74,14 @@ fn a_stateless_probe_snapshot_names_the_era_and_the_version() {
     let mut world = World::new(|_| ());
     world.open_stateless();
     let snapshot = world.slot.probe_snapshot(world.now, Trigger::Periodic, Some(millis(7)));
-    assert_eq!(
-        (snapshot.era, snapshot.protocol_version.as_deref()),
-        (Some(Era::Stateless), Some("2026-07-28"))
-    );
-    assert_eq!(
-        (snapshot.generation, snapshot.cpu_ms, snapshot.pid),
-        (1, Some(7), Some(101))
-    );
+    assert_eq!((snapshot.era, snapshot.protocol_version.as_deref()), (Some(Era::Stateless), Some("2026-07-28")));
+    assert_eq!((snapshot.generation, snapshot.cpu_ms, snapshot.pid), (1, Some(7), Some(101)));
     let mut world = World::new(|_| ());
     world.open();
     world.call("1", "t");
     world.advance(secs(2));
     let snapshot = world.slot.probe_snapshot(world.now, Trigger::Periodic, None);
-    assert_eq!(
-        (snapshot.era, snapshot.in_flight, snapshot.since_start_ms),
-        (Some(Era::Handshake), 1, 2000)
-    );
+    assert_eq!((snapshot.era, snapshot.in_flight, snapshot.since_start_ms), (Some(Era::Handshake), 1, 2000));
 }
 
 #[test]
@@ -112,28 +90,15 @@ fn s41_failed_checks_warn_at_the_threshold_and_never_restart() {
     for check in 1..=5 {
         world.advance(secs(120));
         world.probe_meets_silence();
-        assert_eq!(
-            world.told("server_health_degraded").len(),
-            usize::from(check >= 3),
-            "check {check}"
-        );
+        assert_eq!(world.told("server_health_degraded").len(), usize::from(check >= 3), "check {check}");
     }
     let told = &world.told("server_health_degraded")[0];
     assert_eq!(told["consecutiveFailures"], 3);
-    assert!(
-        told["lastError"]
-            .as_str()
-            .is_some_and(|text| text.starts_with("Health check timeout")),
-        "s99"
-    );
+    assert!(told["lastError"].as_str().is_some_and(|text| text.starts_with("Health check timeout")), "s99");
     assert_eq!(world.generation().0, 1, "s40");
     world.call("1", "t");
     world.server_answers("1");
-    assert_eq!(
-        world.told("server_health_restored").len(),
-        1,
-        "s44: a call that succeeds is health"
-    );
+    assert_eq!(world.told("server_health_restored").len(), 1, "s44: a call that succeeds is health");
 }
 
 #[test]
@@ -178,25 +143,14 @@ fn an_overdue_call_joins_the_check_that_runs() {
 
 #[test]
 fn a_server_that_answers_in_order_is_learned_and_not_condemned_by_silence() {
-    let mut world = World::with_servers(
-        [Script {
-            ignores: &["ping"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |_| ());
     world.open();
     answers_in_order(&mut world, "1");
     world.call("2", "slow");
     world.advance(secs(40));
     world.probe_meets_silence();
     assert_eq!(world.generation().0, 1, "silence during a call is its way");
-    assert!(
-        world
-            .told("probe_busy")
-            .last()
-            .is_some_and(|told| told["evidence"].to_string().contains("in order"))
-    );
+    assert!(world.told("probe_busy").last().is_some_and(|told| told["evidence"].to_string().contains("in order")));
 }
 
 /// The server answers a ping right behind the call that was before it.
@@ -212,10 +166,7 @@ fn answers_in_order(world: &mut World, call: &str) {
 #[test]
 fn a_server_that_answers_in_order_is_not_checked_during_a_call() {
     let mut world = checked(|_| ());
-    world.next.push_back(Script {
-        ignores: &["ping"],
-        ..Script::default()
-    });
+    world.next.push_back(Script { ignores: &["ping"], ..Script::default() });
     world.server_dies();
     answers_in_order(&mut world, "1");
 
@@ -241,10 +192,7 @@ fn what_a_chain_taught_of_links_dies_with_the_generation() {
     let mut world = checked(|_| ());
     world.advance(secs(120));
     world.chain_ends(
-        &[
-            (Verdict::Fail("no answer".to_owned()), Heard::Silence),
-            (Verdict::Pass, Heard::Answer),
-        ],
+        &[(Verdict::Fail("no answer".to_owned()), Heard::Silence), (Verdict::Pass, Heard::Answer)],
         secs(0),
     );
     let learned = world.slot.latches().clone();
@@ -257,36 +205,21 @@ fn what_a_chain_taught_of_links_dies_with_the_generation() {
 
 #[test]
 fn a_client_id_that_ours_has_in_flight_waits_for_it() {
-    let mut world = World::with_servers(
-        [Script {
-            ignores: &["ping"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |_| ());
     world.open();
     probe(&mut world, "ping");
     let ours = ids(&world.server_got()).remove(0);
     world.call(&ours, "t");
     assert_eq!(world.server_got(), [""; 0]);
     world.server_answers(&ours);
-    assert_eq!(
-        (world.client_got(), world.server_got()),
-        (vec![], vec![call_line(&ours, "t")])
-    );
+    assert_eq!((world.client_got(), world.server_got()), (vec![], vec![call_line(&ours, "t")]));
     world.server_answers(&ours);
     assert_eq!(world.client_got(), [answer_line(&ours)]);
 }
 
 #[test]
 fn a_request_that_waits_for_ours_can_be_cancelled_and_is_drained() {
-    let mut world = World::with_servers(
-        [Script {
-            ignores: &["ping"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |_| ());
     world.open();
     probe(&mut world, "ping");
     let ours = ids(&world.server_got()).remove(0);
@@ -307,13 +240,7 @@ fn a_request_that_waits_for_ours_can_be_cancelled_and_is_drained() {
 
 #[test]
 fn a_clients_text_id_that_spells_ours_is_not_taken_for_it() {
-    let mut world = World::with_servers(
-        [Script {
-            ignores: &["ping"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |_| ());
     world.open();
     world.request("0", "resources/read");
     probe(&mut world, "ping");
@@ -334,9 +261,6 @@ fn stateless_probes_carry_the_clients_version() {
     assert_eq!(discover["method"], "server/discover");
     let meta = &discover["params"]["_meta"];
     assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2027-01-01");
-    assert_eq!(
-        meta["io.modelcontextprotocol/clientCapabilities"],
-        serde_json::json!({})
-    );
+    assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], serde_json::json!({}));
     assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "mcp-watchdog");
 }

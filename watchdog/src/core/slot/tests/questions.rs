@@ -36,10 +36,7 @@ fn s12_open_questions_are_withdrawn_at_death_and_late_answers_swallowed() {
             .iter()
             .all(|line| line["method"] == "notifications/cancelled" && line["params"]["reason"].is_string())
     );
-    let ids: Vec<_> = withdrawn
-        .iter()
-        .map(|line| line["params"]["requestId"].clone())
-        .collect();
+    let ids: Vec<_> = withdrawn.iter().map(|line| line["params"]["requestId"].clone()).collect();
     assert_eq!(ids, [serde_json::json!(0), serde_json::json!("q1")]);
     world.server_got();
     world.say(YES);
@@ -58,11 +55,7 @@ fn a_reused_id_is_replaced_towards_the_client_and_restored_towards_the_server() 
     let asked = world.client_got_one();
     let replaced = raw_id(&asked);
     assert_ne!(replaced, "0");
-    assert_eq!(
-        asked,
-        ASK.replace("\"id\":0", &format!("\"id\":{replaced}")),
-        "only the id"
-    );
+    assert_eq!(asked, ASK.replace("\"id\":0", &format!("\"id\":{replaced}")), "only the id");
 
     world.say(YES);
     assert_eq!(world.server_got(), [""; 0], "the answer to the old dialog");

@@ -32,13 +32,7 @@ struct Play {
 
 impl Play {
     fn new(server: Server, stateless: bool) -> Self {
-        Self {
-            slot: Slot::new(Arc::new(server), false, 0),
-            now: base(),
-            book: Book::default(),
-            next_id: 0,
-            stateless,
-        }
+        Self { slot: Slot::new(Arc::new(server), false, 0), now: base(), book: Book::default(), next_id: 0, stateless }
     }
 
     fn tell(&mut self, what: impl FnOnce(&mut Slot, Instant, &mut Vec<Effect>)) -> Checked {
@@ -79,11 +73,7 @@ impl Play {
 
     fn request(&mut self, method: &'static str, token: bool) -> (String, String) {
         let id = self.fresh_id();
-        let meta = if token {
-            format!(r#""_meta":{{"progressToken":{id}}},"#)
-        } else {
-            String::new()
-        };
+        let meta = if token { format!(r#""_meta":{{"progressToken":{id}}},"#) } else { String::new() };
         let line = if self.stateless {
             stateless(&id, method, r#""name":"t","#)
         } else {
@@ -94,23 +84,12 @@ impl Play {
     }
 
     fn enter(&mut self, id: &str, method: &'static str, token: bool) {
-        let entry = Entry {
-            method,
-            answered: false,
-            cancelled: false,
-            written: Vec::new(),
-            token,
-        };
+        let entry = Entry { method, answered: false, cancelled: false, written: Vec::new(), token };
         self.book.requests.insert(id.to_owned(), entry);
     }
 
     fn open_requests(&self) -> Vec<String> {
-        self.book
-            .requests
-            .iter()
-            .filter(|(_, entry)| entry.is_open())
-            .map(|(id, _)| id.clone())
-            .collect()
+        self.book.requests.iter().filter(|(_, entry)| entry.is_open()).map(|(id, _)| id.clone()).collect()
     }
 
     fn step(&mut self, step: &Step) -> Checked {
@@ -130,11 +109,7 @@ impl Play {
             Step::Listen => {
                 let id = self.fresh_id();
                 self.enter(&id, "subscriptions/listen", false);
-                self.say(stateless(
-                    &id,
-                    "subscriptions/listen",
-                    r#""notifications":{"toolsListChanged":true},"#,
-                ))
+                self.say(stateless(&id, "subscriptions/listen", r#""notifications":{"toolsListChanged":true},"#))
             }
             Step::Batch if self.stateless || !self.slot.session().batches() => Ok(()),
             Step::Batch => {
@@ -160,7 +135,7 @@ impl Play {
                 let (id, generation, asked) = self.book.questions.remove(which);
                 let mut out = Vec::new();
                 self.slot.client_line(self.now, answer_line(&id).into(), &mut out);
-            self.slot.settle(self.now, &mut out);
+                self.slot.settle(self.now, &mut out);
                 let forwarded: Vec<_> = out
                     .iter()
                     .filter_map(|effect| match effect {
@@ -168,11 +143,7 @@ impl Play {
                         _ => None,
                     })
                     .collect();
-                let expected = if Some(generation) == self.book.live {
-                    vec![answer_line(&asked)]
-                } else {
-                    vec![]
-                };
+                let expected = if Some(generation) == self.book.live { vec![answer_line(&asked)] } else { vec![] };
                 prop_assert_eq!(
                     forwarded,
                     expected,
@@ -203,34 +174,18 @@ impl Play {
             }
             Step::Stray(which) => {
                 let given: BTreeSet<_> = self.book.inbox.iter().map(|(line, _)| raw_id(line)).collect();
-                let others = self
-                    .book
-                    .requests
-                    .iter()
-                    .filter(|(id, entry)| !given.contains(*id) && !entry.is_listen());
-                let id = others
-                    .rev()
-                    .nth(*which)
-                    .map_or_else(|| "12345".to_owned(), |(id, _)| id.clone());
+                let others = self.book.requests.iter().filter(|(id, entry)| !given.contains(*id) && !entry.is_listen());
+                let id = others.rev().nth(*which).map_or_else(|| "12345".to_owned(), |(id, _)| id.clone());
                 let open = self.open_requests();
                 self.hear(answer_line(&id))?;
-                prop_assert!(
-                    !open.contains(&id) || self.book.requests[&id].is_open(),
-                    "an answer that nobody gave"
-                );
+                prop_assert!(!open.contains(&id) || self.book.requests[&id].is_open(), "an answer that nobody gave");
                 Ok(())
             }
             Step::Ask(id) => {
                 let (Some(live), id) = (self.book.live, id.to_string()) else {
                     return Ok(());
                 };
-                if self.stateless
-                    || self
-                        .book
-                        .questions
-                        .iter()
-                        .any(|(_, from, asked)| *from == live && *asked == id)
-                {
+                if self.stateless || self.book.questions.iter().any(|(_, from, asked)| *from == live && *asked == id) {
                     return Ok(());
                 }
                 self.book.asking = Some(id.clone());
@@ -239,13 +194,8 @@ impl Play {
                 ))
             }
             Step::Progress(which) => {
-                let tokens: Vec<_> = self
-                    .book
-                    .requests
-                    .iter()
-                    .filter(|(_, entry)| entry.token)
-                    .map(|(id, _)| id.clone())
-                    .collect();
+                let tokens: Vec<_> =
+                    self.book.requests.iter().filter(|(_, entry)| entry.token).map(|(id, _)| id.clone()).collect();
                 let Some(id) = tokens.iter().rev().nth(*which) else {
                     return Ok(());
                 };
@@ -256,9 +206,7 @@ impl Play {
             Step::Chatter => {
                 let from = self.book.live.unwrap_or_default();
                 self.hear("Listening on stdio".to_owned())?;
-                self.hear(format!(
-                    r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"from":{from}}}}}"#
-                ))
+                self.hear(format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"from":{from}}}}}"#))
             }
             Step::Ghost(which) => self.haunt(*which),
             Step::Started => {
@@ -286,16 +234,8 @@ impl Play {
 
     /// A process that is not live says something about a request that is open. Nobody hears it.
     fn haunt(&mut self, which: usize) -> Checked {
-        let ghost = self
-            .book
-            .dying
-            .unwrap_or_else(|| Generation(self.book.latest.0.saturating_sub(1)));
-        let id = self
-            .open_requests()
-            .into_iter()
-            .rev()
-            .nth(which)
-            .unwrap_or_else(|| "12345".to_owned());
+        let ghost = self.book.dying.unwrap_or_else(|| Generation(self.book.latest.0.saturating_sub(1)));
+        let id = self.open_requests().into_iter().rev().nth(which).unwrap_or_else(|| "12345".to_owned());
         for line in [
             answer_line(&id),
             format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"from":{ghost}}}}}"#),
@@ -314,10 +254,7 @@ impl Play {
     /// The live process ends. The last `unread` lines with requests were never given to it.
     fn die(&mut self, unread: usize) -> Checked {
         let Some(live) = self.book.live else { return Ok(()) };
-        let mut lost = Lost {
-            ending: Some(Ending::Signal(9)),
-            ..Lost::default()
-        };
+        let mut lost = Lost { ending: Some(Ending::Signal(9)), ..Lost::default() };
         let tags: Vec<u64> = self.book.lines.keys().copied().collect();
         for tag in tags.iter().rev().take(unread) {
             let Some(line) = self.book.lines.remove(tag) else {
@@ -382,11 +319,7 @@ impl Play {
             self.tell(|slot, now, out| slot.torn_down(now, dying, &[], out))?;
         }
         prop_assert!(self.book.exited, "the end comes");
-        let owed: Vec<_> = self
-            .open_requests()
-            .into_iter()
-            .filter(|id| !self.book.acknowledged.contains(id))
-            .collect();
+        let owed: Vec<_> = self.open_requests().into_iter().filter(|id| !self.book.acknowledged.contains(id)).collect();
         prop_assert_eq!(owed, Vec::<String>::new(), "every request has its answer");
         Ok(())
     }
@@ -413,14 +346,8 @@ fn ended_chain(outcome: u8) -> Chain {
         2 => (Verdict::Fail("no answer".to_owned()), Heard::Silence),
         _ => (Verdict::Unsupported, Heard::Nothing),
     };
-    let policy = ChainPolicy {
-        mode: ChainMode::Any,
-        confirmations: 1,
-    };
-    let links = vec![Link {
-        name: "ping".to_owned(),
-        skippable: true,
-    }];
+    let policy = ChainPolicy { mode: ChainMode::Any, confirmations: 1 };
+    let links = vec![Link { name: "ping".to_owned(), skippable: true }];
     let mut chain = Chain::new(policy, links, &Latches::default());
     if let Some(link) = chain.next_link() {
         chain.record(link, verdict, heard);

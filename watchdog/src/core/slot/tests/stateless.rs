@@ -24,10 +24,7 @@ fn open() -> World {
 fn listening(id: &str) -> World {
     let mut world = open();
     world.say(&listen(id));
-    assert_eq!(
-        world.client_got(),
-        [acknowledged(id, &serde_json::json!({"toolsListChanged": true}))]
-    );
+    assert_eq!(world.client_got(), [acknowledged(id, &serde_json::json!({"toolsListChanged": true}))]);
     world.forget();
     world
 }
@@ -45,10 +42,7 @@ fn a_new_process_shows_that_it_is_ready_and_nothing_else_is_replayed() {
 #[test]
 fn an_error_is_readiness_too_and_silence_is_not() {
     let mut world = open();
-    world.next.push_back(Script {
-        refuses: &["server/discover"],
-        ..Script::default()
-    });
+    world.next.push_back(Script { refuses: &["server/discover"], ..Script::default() });
     world.server_dies();
     assert!(world.slot.lifecycle().is_connected());
     world.next.push_back(Script::deaf());
@@ -77,28 +71,16 @@ fn a_listen_is_re_established_and_its_second_acknowledgement_is_swallowed() {
     let mut world = listening("\"l\\u0031\"");
     world.server_dies();
     assert_eq!(world.client_got(), [""; 0]);
-    assert!(
-        world.server_got().contains(&listen("\"l\\u0031\"")),
-        "the same bytes, the same id"
-    );
+    assert!(world.server_got().contains(&listen("\"l\\u0031\"")), "the same bytes, the same id");
     let notification = tools_changed("\"l1\"");
     world.server_says(&notification);
     assert_eq!(world.client_got(), [notification], "the stream goes on");
-    assert_eq!(
-        world.told("server_reconnected")[0]["preserved"],
-        serde_json::json!(["listen streams"])
-    );
+    assert_eq!(world.told("server_reconnected")[0]["preserved"], serde_json::json!(["listen streams"]));
 }
 
 #[test]
 fn a_listen_that_was_never_acknowledged_is_acknowledged_by_the_next_server() {
-    let mut world = World::with_servers(
-        [Script {
-            ignores: &["subscriptions/listen"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { ignores: &["subscriptions/listen"], ..Script::default() }], |_| ());
     world.open_stateless();
     world.say(&listen("7"));
     world.server_dies();
@@ -108,34 +90,18 @@ fn a_listen_that_was_never_acknowledged_is_acknowledged_by_the_next_server() {
 #[test]
 fn a_new_server_that_refuses_the_listen_ends_it_at_the_client() {
     let mut world = listening("7");
-    world.next.push_back(Script {
-        refuses: &["subscriptions/listen"],
-        ..Script::default()
-    });
+    world.next.push_back(Script { refuses: &["subscriptions/listen"], ..Script::default() });
     world.server_dies();
     let line = value(&world.client_got_one());
-    assert_eq!(
-        (&line["method"], &line["params"]["requestId"]),
-        (&"notifications/cancelled".into(), &7.into())
-    );
+    assert_eq!((&line["method"], &line["params"]["requestId"]), (&"notifications/cancelled".into(), &7.into()));
     world.server_dies();
     world.advance(secs(1));
-    assert_eq!(
-        world.server_got_methods(),
-        ["server/discover", "tools/list"],
-        "it is closed"
-    );
+    assert_eq!(world.server_got_methods(), ["server/discover", "tools/list"], "it is closed");
 }
 
 #[test]
 fn a_listen_that_the_first_server_refuses_is_answered() {
-    let mut world = World::with_servers(
-        [Script {
-            refuses: &["subscriptions/listen"],
-            ..Script::default()
-        }],
-        |_| (),
-    );
+    let mut world = World::with_servers([Script { refuses: &["subscriptions/listen"], ..Script::default() }], |_| ());
     world.open_stateless();
     world.say(&listen("7"));
     assert!(world.client_got_one().contains("-32601"));
@@ -235,8 +201,5 @@ fn input_required_is_an_ordinary_answer_and_a_continued_call_is_never_repeated()
     world.say(&stateless("9", "tools/call", "\"name\":\"t\","));
     let required = r#"{"jsonrpc":"2.0","id":9,"result":{"resultType":"input_required"}}"#;
     world.server_says(required);
-    assert_eq!(
-        (world.client_got(), world.slot.in_flight()),
-        (vec![required.to_owned()], 0)
-    );
+    assert_eq!((world.client_got(), world.slot.in_flight()), (vec![required.to_owned()], 0));
 }

@@ -78,10 +78,7 @@ impl Book {
             }
             Effect::EndChain => prop_assert!(self.chain.take().is_some()),
             Effect::Exit(_) => {
-                prop_assert!(
-                    self.live.is_none() && self.dying.is_none() && !self.exited,
-                    "an end with something left"
-                );
+                prop_assert!(self.live.is_none() && self.dying.is_none() && !self.exited, "an end with something left");
                 self.exited = true;
             }
             Effect::Kill | Effect::ProbeReply(..) | Effect::Emit(_) | Effect::Stray(_) => {}
@@ -106,11 +103,7 @@ impl Book {
             if method == "notifications/cancelled" {
                 let id = span_text(&element, |head| head.request_id);
                 let entry = &self.requests[&id];
-                prop_assert!(
-                    entry.written.contains(&live),
-                    "a cancel of what this process never had: {}",
-                    element
-                );
+                prop_assert!(entry.written.contains(&live), "a cancel of what this process never had: {}", element);
             }
             if message["id"].is_null() {
                 continue;
@@ -129,12 +122,7 @@ impl Book {
                 "tools/call" | "x/y" => 1,
                 _ => 2,
             };
-            prop_assert!(
-                entry.written.len() <= most,
-                "{} was written {} times",
-                method,
-                entry.written.len()
-            );
+            prop_assert!(entry.written.len() <= most, "{} was written {} times", method, entry.written.len());
         }
         Ok(())
     }
@@ -144,11 +132,7 @@ impl Book {
         for element in elements(line) {
             let message = value(&element);
             if let Some(from) = message["params"]["from"].as_u64() {
-                prop_assert_eq!(
-                    Some(Generation(from)),
-                    self.live.or(self.dying),
-                    "something of an older generation"
-                );
+                prop_assert_eq!(Some(Generation(from)), self.live.or(self.dying), "something of an older generation");
             }
             match message["method"].as_str() {
                 Some("notifications/subscriptions/acknowledged") => {
@@ -170,13 +154,9 @@ impl Book {
                 }
                 Some("sampling/createMessage") => {
                     let id = raw_id(&element);
-                    prop_assert!(
-                        self.questions.iter().all(|(known, ..)| *known != id),
-                        "two questions under one id"
-                    );
+                    prop_assert!(self.questions.iter().all(|(known, ..)| *known != id), "two questions under one id");
                     let asked = self.asking.take().expect("a process asks");
-                    self.questions
-                        .push((id, self.live.expect("a live process asks"), asked));
+                    self.questions.push((id, self.live.expect("a live process asks"), asked));
                 }
                 Some(_) => {}
                 None => self.answered(&element)?,
@@ -205,12 +185,8 @@ impl Book {
         let open = self.requests.iter().filter(|(_, entry)| entry.is_open());
         let owed: BTreeSet<IdKey> = open.filter_map(|(id, _)| key(id)).collect();
         let listens: BTreeSet<IdKey> = owed.iter().filter(|id| slot.listens.contains(id)).cloned().collect();
-        let waiting = slot
-            .ledger
-            .iter()
-            .chain(slot.hold.requests())
-            .chain(&slot.overdue)
-            .map(|request| request.id.key.clone());
+        let waiting =
+            slot.ledger.iter().chain(slot.hold.requests()).chain(&slot.overdue).map(|request| request.id.key.clone());
         let parked = slot.parked.iter().filter_map(|line| key(&raw_id(&text(line))));
         let mut known: Vec<IdKey> = waiting.chain(parked).chain(listens).collect();
         known.sort();
@@ -226,19 +202,15 @@ pub(super) fn text(line: &Bytes) -> String {
 /// The messages in a line.
 pub(super) fn elements(line: &str) -> Vec<String> {
     match scan(line.as_bytes()) {
-        Scan::Batch => elements_of(line.as_bytes())
-            .unwrap_or_default()
-            .into_iter()
-            .map(|span| line[span].to_owned())
-            .collect(),
+        Scan::Batch => {
+            elements_of(line.as_bytes()).unwrap_or_default().into_iter().map(|span| line[span].to_owned()).collect()
+        }
         _ => vec![line.to_owned()],
     }
 }
 
 /// The value at a place that the head scan finds, as it is spelled.
 fn span_text(line: &str, pick: impl Fn(Head) -> Option<Span>) -> String {
-    let Scan::Message(head) = scan(line.as_bytes()) else {
-        panic!("no message: {line}")
-    };
+    let Scan::Message(head) = scan(line.as_bytes()) else { panic!("no message: {line}") };
     pick(head).map(|span| line[span].to_owned()).unwrap_or_default()
 }

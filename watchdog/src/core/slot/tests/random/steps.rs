@@ -96,12 +96,7 @@ pub(super) fn config() -> impl Strategy<Value = Server> {
         OnProbeFailure::Count,
         OnProbeFailure::Close,
     ]);
-    let numbers = (
-        prop::option::of(1_u32..4),
-        prop::option::of(5_u64..50),
-        1_usize..6,
-        any::<[bool; 4]>(),
-    );
+    let numbers = (prop::option::of(1_u32..4), prop::option::of(5_u64..50), 1_usize..6, any::<[bool; 4]>());
     (delays, on_call, on_failure, numbers).prop_map(|(delays, on_call, on_failure, (max, deadline, held, flags))| {
         let mut server = server();
         server.restart.delays = Delays::Schedule(delays.into_iter().map(secs).collect());
@@ -112,11 +107,7 @@ pub(super) fn config() -> impl Strategy<Value = Server> {
         server.request_deadline = deadline.map(secs);
         server.health.interval = flags[0].then_some(secs(20));
         server.health.threshold = 1;
-        server.health.on_unhealthy = if flags[1] {
-            OnUnhealthy::Restart
-        } else {
-            OnUnhealthy::Warn
-        };
+        server.health.on_unhealthy = if flags[1] { OnUnhealthy::Restart } else { OnUnhealthy::Warn };
         server.catalog.serve_stale = flags[2];
         server.handshake.replay = flags[3];
         server.retry.tools = RetryTools::Never;
