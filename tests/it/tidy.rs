@@ -9,10 +9,6 @@ use crate::rig::root;
 /// The longest source file, in lines.
 const LONGEST: usize = 400;
 
-/// Files that are longer than that, and how long they may be until somebody divides them.
-const TOO_LONG: [(&str, usize); 2] =
-    [("watchdog/src/config.rs", 410), ("watchdog/src/core/lifecycle/transitions.rs", 460)];
-
 /// A source file without its tests and comments: line numbers, and what is left of the lines.
 struct Source {
     path: String,
@@ -204,13 +200,11 @@ fn files_are_short_and_called_by_their_name() {
         if source.path.ends_with("/mod.rs") {
             bad.push(format!("{}: call it by its module's name", source.path));
         }
-        let allowed = TOO_LONG.iter().find(|(path, _)| *path == source.path);
-        let limit = allowed.map_or(LONGEST, |(_, limit)| *limit);
         let lines = source.text.lines().count();
         let in_crate = source.path.contains("/src/")
             || source.path.starts_with("tests/harness")
             || source.path.starts_with("tests/fixture");
-        if in_crate && !source.is_test_file() && lines > limit {
+        if in_crate && !source.is_test_file() && lines > LONGEST {
             bad.push(format!("{}: {lines} lines", source.path));
         }
     }

@@ -3,6 +3,7 @@
 //! What is *written* (YAML, environment, options) lives in `config::file` and is merged and checked by `config::load`;
 //! the engine sees only the types of this module.
 
+pub use probing::{ChainMode, Health, Link, OnProbeFailure, OnUnhealthy, Probe};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ mod hint;
 mod keys;
 pub mod load;
 pub mod preset;
+mod probing;
 mod secret;
 mod settle;
 mod source;
@@ -257,84 +259,6 @@ pub struct Shutdown {
     pub eof_grace: Duration,
     /// From TERM to KILL.
     pub term_grace: Duration,
-}
-
-/// `probe`.
-#[derive(Debug, Clone)]
-pub struct Probe {
-    /// What the verdicts of the links mean together.
-    pub mode: ChainMode,
-    /// The limit of one link.
-    pub timeout: Duration,
-    /// The limit of the whole chain.
-    pub total_timeout: Duration,
-    /// How many times in a row the chain must fail.
-    pub confirmations: u32,
-    /// How long a busy server is left alone after a busy verdict.
-    pub busy_grace: Duration,
-    /// How long being busy excuses one call.
-    pub busy_max: Duration,
-    /// What follows when the chain fails after a tool timeout.
-    pub on_failure: OnProbeFailure,
-    /// The links, in order. Never empty.
-    pub chain: Vec<Link>,
-}
-
-/// `probe.mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChainMode {
-    /// One passing link is life.
-    Any,
-    /// Every link has to pass.
-    All,
-}
-
-/// `probe.on_failure`: what follows when an overdue call's probe chain fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnProbeFailure {
-    /// The server is replaced.
-    Restart,
-    /// A warning.
-    Warn,
-    /// It counts as one failed health check.
-    Count,
-    /// The server is replaced at the timeout, without a probe.
-    Close,
-}
-
-/// One link of a probe chain.
-#[derive(Clone, PartialEq)]
-pub struct Link {
-    /// The probe's registered name.
-    pub kind: String,
-    /// Its own limit, where it differs from `probe.timeout`.
-    pub timeout: Option<Duration>,
-    /// Its options, for the probe's own type to read.
-    pub options: serde_json::Value,
-}
-
-/// `health`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Health {
-    /// Between two checks; `None` is off.
-    pub interval: Option<Duration>,
-    /// Spread of the interval: 0.1 is plus or minus ten percent.
-    pub jitter: f64,
-    /// The limit of one whole check.
-    pub timeout: Duration,
-    /// Failures in a row that make the server unhealthy.
-    pub threshold: u32,
-    /// What follows then.
-    pub on_unhealthy: OnUnhealthy,
-}
-
-/// `health.on_unhealthy`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnUnhealthy {
-    /// An event.
-    Warn,
-    /// And a restart.
-    Restart,
 }
 
 /// `catalog`.

@@ -5,6 +5,7 @@
 //! state: at most one generation is live or dying, and in `Connecting` and `Reconnecting` exactly one of {an attempt, a
 //! timer, a process tree that must be gone first} is pending.
 
+mod operator;
 mod state;
 mod transitions;
 

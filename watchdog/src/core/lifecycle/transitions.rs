@@ -1,4 +1,5 @@
-//! The cells of the state table, one function an event (a row of lifecycle.md section 3).
+//! The cells of the state table, one function an event (a row of lifecycle.md section 3): what happens to servers and
+//! what the client does. `operator` has the other rows.
 
 use std::time::Instant;
 
@@ -7,32 +8,6 @@ use crate::config::{OnCall, OnProbeFailure, OnUnhealthy};
 use crate::core::ids::{Generation, Token};
 
 impl Lifecycle {
-    /// E1.
-    pub(super) fn start(&mut self, now: Instant, out: &mut Vec<Action>) {
-        match self.state {
-            State::Disabled => {
-                out.push(Action::Notice(Notice::Enabled));
-                self.begin(now, out);
-            }
-            State::Disconnected { removed: false } if self.policy.lazy && self.generation.0 == 0 => {}
-            State::Disconnected { removed: false } | State::PermanentlyFailed { trial: None } => self.begin(now, out),
-            State::PermanentlyFailed { trial: Some(phase) } => {
-                self.backoff.reset();
-                self.state = State::Connecting(phase);
-            }
-            State::Disabling(Target::Disabled) => self.state = State::Disabling(Target::Restart),
-            _ => {}
-        }
-    }
-
-    /// A new enable-period.
-    fn begin(&mut self, now: Instant, out: &mut Vec<Action>) {
-        self.disarm(out);
-        self.backoff.reset();
-        let phase = self.attempt(now, out);
-        self.state = State::Connecting(phase);
-    }
-
     /// E2.
     pub(super) fn attempt_ok(&mut self, now: Instant, _: Generation, out: &mut Vec<Action>) {
         let first = matches!(self.state, State::Connecting(_));
@@ -100,7 +75,7 @@ impl Lifecycle {
     }
 
     /// Leaves `Connected`: what is in flight is answered, the runtime goes, the next attempt is scheduled.
-    fn replace(&mut self, now: Instant, reason: Reason, intentional: bool, out: &mut Vec<Action>) {
+    pub(super) fn replace(&mut self, now: Instant, reason: Reason, intentional: bool, out: &mut Vec<Action>) {
         self.disarm(out);
         out.push(Action::StopHealth);
         self.tear(out);
@@ -220,113 +195,12 @@ impl Lifecycle {
         self.set_phase(phase);
     }
 
-    fn set_phase(&mut self, new: Phase) {
+    pub(super) fn set_phase(&mut self, new: Phase) {
         match &mut self.state {
             State::Connecting(phase) | State::Reconnecting { phase, .. } => *phase = new,
             State::PermanentlyFailed { trial } => *trial = Some(new),
             _ => {}
         }
-    }
-
-    /// E10. The answer is the reason of a refusal.
-    pub(super) fn force_retry(&mut self, now: Instant, out: &mut Vec<Action>) -> Option<Rejection> {
-        match self.state {
-            State::Disabled | State::Disabling(Target::Disabled) => return Some(Rejection::Disabled),
-            State::Disconnected { removed: true } | State::Disabling(Target::Removed) => {
-                return Some(Rejection::NotFound);
-            }
-            State::Disabling(Target::Restart) => {}
-            State::Disconnected { removed: false } => self.begin(now, out),
-            State::Connected(_) => {
-                self.backoff.reset();
-                self.replace(now, Reason::Force, true, out);
-            }
-            State::Connecting(_) | State::Reconnecting { .. } => {
-                self.backoff.reset();
-                self.attempt_now(now, out);
-            }
-            State::PermanentlyFailed { trial } => {
-                self.backoff.reset();
-                self.resume(now, trial, Reason::Force, out);
-            }
-        }
-        None
-    }
-
-    /// Leaves `PermanentlyFailed` with an attempt, or with the trial that runs.
-    fn resume(&mut self, now: Instant, trial: Option<Phase>, reason: Reason, out: &mut Vec<Action>) {
-        self.state = State::Reconnecting { reason, phase: trial.unwrap_or(Phase::Clearing) };
-        if trial.is_none_or(|phase| matches!(phase, Phase::Waiting { .. })) {
-            self.disarm(out);
-            let phase = self.attempt(now, out);
-            self.set_phase(phase);
-        }
-    }
-
-    /// Ends a waiting phase with an attempt; joins one that runs.
-    fn attempt_now(&mut self, now: Instant, out: &mut Vec<Action>) {
-        if let Some(Phase::Waiting { .. }) = self.phase() {
-            self.disarm(out);
-            let phase = self.attempt(now, out);
-            self.set_phase(phase);
-        }
-    }
-
-    /// E11.
-    pub(super) fn disable(&mut self, out: &mut Vec<Action>) {
-        match self.state {
-            State::Disabled | State::Disconnected { removed: true } | State::Disabling(Target::Removed) => return,
-            State::Disabling(_) => {
-                self.state = State::Disabling(Target::Disabled);
-                out.push(Action::RejectHeld(Rejection::Disabled));
-                return;
-            }
-            _ => {}
-        }
-        self.wind_down(Target::Disabled, Loss::Disabled, Rejection::Disabled, out);
-        out.push(Action::Notice(Notice::Disabled));
-    }
-
-    /// E12.
-    pub(super) fn remove(&mut self, out: &mut Vec<Action>) {
-        match self.state {
-            State::Disconnected { removed: true } | State::Disabling(Target::Removed) => return,
-            State::Disabling(_) => {
-                self.state = State::Disabling(Target::Removed);
-                out.push(Action::RejectHeld(Rejection::Closing));
-                return;
-            }
-            _ => {}
-        }
-        self.wind_down(Target::Removed, Loss::Shutdown, Rejection::Closing, out);
-    }
-
-    /// Detaches whatever runs and goes to `target` when nothing of it is left.
-    fn wind_down(&mut self, target: Target, loss: Loss, rejection: Rejection, out: &mut Vec<Action>) {
-        let was_connected = self.is_connected();
-        self.disarm(out);
-        out.push(Action::StopHealth);
-        self.tear(out);
-        self.state = State::Disabling(target);
-        out.push(Action::FailInFlight(loss));
-        out.push(Action::RejectHeld(rejection));
-        if was_connected {
-            let reason = if target == Target::Removed { Reason::Shutdown } else { Reason::Disabled };
-            out.push(Action::Notice(Notice::Disconnected { intentional: true, reason }));
-        }
-        if self.dying.is_none() {
-            self.settle(target, out);
-        }
-    }
-
-    fn settle(&mut self, target: Target, out: &mut Vec<Action>) {
-        self.state = match target {
-            Target::Disabled | Target::Restart => State::Disabled,
-            Target::Removed => {
-                out.push(Action::Gone);
-                State::Disconnected { removed: true }
-            }
-        };
     }
 
     /// E13.
@@ -357,30 +231,6 @@ impl Lifecycle {
         if runtime.failures >= self.policy.threshold && self.policy.on_unhealthy == OnUnhealthy::Restart {
             self.replace(now, Reason::Health, false, out);
         }
-    }
-
-    /// E17.
-    pub(super) fn configured(&mut self, now: Instant, replace: bool, out: &mut Vec<Action>) {
-        match self.state {
-            State::Connected(_) if replace => self.replace(now, Reason::Config, true, out),
-            State::Connecting(Phase::Attempting) if replace => self.replace_attempt(out),
-            State::Reconnecting { phase: Phase::Attempting, .. } if replace => self.replace_attempt(out),
-            State::Reconnecting { .. } => self.attempt_now(now, out),
-            State::PermanentlyFailed { trial } => {
-                self.resume(now, trial, Reason::Config, out);
-                if replace && trial == Some(Phase::Attempting) {
-                    self.replace_attempt(out);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// An attempt that runs with an old configuration makes room for another one.
-    fn replace_attempt(&mut self, out: &mut Vec<Action>) {
-        self.tear(out);
-        self.set_phase(Phase::Clearing);
-        out.push(Action::FailInFlight(Loss::Disconnected(Reason::Config)));
     }
 
     /// E18.
