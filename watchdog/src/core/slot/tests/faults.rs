@@ -1,15 +1,15 @@
 //! Faults that earlier versions had, one scene each, so that none of them comes back.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use probe_api::Verdict;
 
-use crate::config::{ChainMode, Delays, Server, Start};
+use crate::config::{ChainMode, Delays, Server};
 use crate::core::chain::{Chain, ChainPolicy, Heard, Latches, Link};
 use crate::core::ids::CallId;
-use crate::core::slot::{Effect, ProbeReply};
+use crate::core::slot::{Effect, ProbeReply, Slot};
 use crate::core::testing::{
     INITIALIZE, INITIALIZED, Script, World, answer_line, call_line, ids, millis, raw_id, refused, secs, value,
 };
@@ -146,6 +146,7 @@ fn a_restart_that_nobody_waits_for_keeps_to_the_schedule() {
 /// The server dies, and its successor gets the session that was established first.
 #[track_caller]
 fn established_session_goes_on(world: &mut World) {
+    world.advance(secs(10));
     world.forget();
     world.server_dies();
     let got = world.server_got();
@@ -216,6 +217,8 @@ fn a_second_initialize_that_was_in_flight_follows_the_replay_and_then_counts() {
     assert_eq!(got[1..], [INITIALIZED.to_owned(), second()]);
     assert_eq!(ids(&world.client_got()), ["9"]);
     world.say(INITIALIZED);
+    world.advance(secs(10));
+    world.forget();
     world.server_dies();
     let got = world.server_got();
     assert_eq!(
@@ -372,29 +375,29 @@ fn anything_else_that_the_server_writes_does() {
 
 // -- a command that cannot be started ---------------------------------------------------------------------------------
 
-/// A world whose process has just been asked for, and whose program turns out not to be there. `first` comes before that.
-fn not_found(first: impl FnOnce(&mut World)) -> World {
-    let mut world = World::new(|server| server.start = Start::Lazy);
-    world.tell(|slot, now, out| slot.enable(now, out));
-    world.forget();
-    first(&mut world);
-    world.server_cannot_start(Exit::NotFound);
+/// A world whose server is started by `Slot::enable`, and not before.
+fn unstarted() -> World {
+    World::new(|server| server.enabled = false)
+}
+
+/// A world whose program turns out not to be there. `first` happens while it is being started.
+fn not_found(first: impl FnOnce(&mut Slot, Instant, &mut Vec<Effect>)) -> World {
+    let mut world = unstarted();
+    world.tell(|slot, now, out| {
+        slot.enable(now, out);
+        first(slot, now, out);
+        let generation = slot.lifecycle().live().expect("it is still being started");
+        slot.cannot_start(now, generation, "no such program".to_owned(), Exit::NotFound, out);
+    });
     world
 }
 
 #[test]
 fn the_end_of_stdin_waits_for_the_outcome_of_the_first_start() {
-    for (exit, told) in [(Some(Exit::NotFound), Exit::NotFound), (Some(Exit::CannotExecute), Exit::CannotExecute)] {
-        let mut world = World::new(|server| server.start = Start::Lazy);
-        world.tell(|slot, now, out| {
-            slot.enable(now, out);
-            slot.client_eof(now, out);
-            let generation = slot.lifecycle().live().expect("it is still being started");
-            slot.cannot_start(now, generation, "no such program".to_owned(), told, out);
-        });
-        assert_eq!(world.exit, exit, "at once: nobody is there to ask");
-    }
-    let mut world = World::new(|server| server.start = Start::Lazy);
+    let world = not_found(|slot, now, out| slot.client_eof(now, out));
+    assert_eq!(world.exit, Some(Exit::NotFound), "at once: nobody is there to ask");
+
+    let mut world = unstarted();
     world.tell(|slot, now, out| {
         slot.enable(now, out);
         slot.client_eof(now, out);
@@ -405,7 +408,7 @@ fn the_end_of_stdin_waits_for_the_outcome_of_the_first_start() {
 
 #[test]
 fn a_start_that_takes_for_ever_does_not_hold_up_the_end() {
-    let mut world = World::new(|server| server.start = Start::Lazy);
+    let mut world = unstarted();
     let mut out = Vec::new();
     world.slot.enable(world.now, &mut out);
     world.slot.client_eof(world.now, &mut out);
@@ -417,7 +420,7 @@ fn a_start_that_takes_for_ever_does_not_hold_up_the_end() {
 
 #[test]
 fn a_client_that_has_not_spoken_is_given_a_second_to_ask_why_there_is_no_server() {
-    let mut world = not_found(|_| ());
+    let mut world = not_found(|_, _, _| ());
     world.advance(secs(1) - millis(1));
     assert_eq!(world.exit, None);
     world.say(INITIALIZE);
@@ -429,17 +432,17 @@ fn a_client_that_has_not_spoken_is_given_a_second_to_ask_why_there_is_no_server(
 
 #[test]
 fn a_client_that_does_not_ask_is_not_waited_for() {
-    let mut world = not_found(|_| ());
+    let mut world = not_found(|_, _, _| ());
     world.say(INITIALIZED);
     assert_eq!((world.exit, world.client_got()), (None, vec![]), "a notification asks for nothing");
     world.advance(secs(1));
     assert_eq!(world.exit, Some(Exit::NotFound));
 
-    let mut world = not_found(|_| ());
+    let mut world = not_found(|_, _, _| ());
     world.tell(|slot, now, out| slot.client_eof(now, out));
     assert_eq!(world.exit, Some(Exit::NotFound));
 
-    let mut world = not_found(|world| world.say(INITIALIZE));
+    let mut world = not_found(|slot, now, out| slot.client_line(now, Bytes::from_static(INITIALIZE.as_bytes()), out));
     refused(&world.client_got_one(), "0.0", -31005);
     assert_eq!(world.exit, Some(Exit::NotFound));
 }
