@@ -38,6 +38,8 @@ pub(super) struct Chains {
     /// Probes may remember things between checks, so they are kept.
     links: Option<Vec<LoadedLink>>,
     running: Option<Running>,
+    /// A chain that could not be started: its end is news too.
+    broken: Option<Generation>,
     calls: HashMap<CallId, (LinkIndex, oneshot::Sender<Result<Reply, CallError>>)>,
     next_call: u64,
 }
@@ -51,7 +53,7 @@ struct Running {
 
 impl Chains {
     pub(super) fn new(registry: Registry, config: config::Probe) -> Self {
-        Self { registry, config, links: None, running: None, calls: HashMap::new(), next_call: 0 }
+        Self { registry, config, links: None, running: None, broken: None, calls: HashMap::new(), next_call: 0 }
     }
 
     /// Runs the chain against this generation.
@@ -60,8 +62,12 @@ impl Chains {
         let links = self.links.take().map_or_else(|| self.registry.load(&self.config), Ok);
         let mut links = match links {
             Ok(links) => links,
-            // The links were made once when the configuration was checked.
-            Err(error) => return tracing::error!(target: "mcp", %error, "a probe cannot be made"),
+            // Rare, since the links were made once when the configuration was checked.
+            Err(error) => {
+                tracing::error!(target: "mcp", %error, "a probe cannot be made");
+                self.broken = Some(generation);
+                return;
+            }
         };
         let policy = ChainPolicy { mode: self.config.mode, confirmations: self.config.confirmations };
         let chain = probe::chain(&links, policy, latches);
@@ -76,6 +82,7 @@ impl Chains {
 
     /// Drops the chain that runs.
     pub(super) fn end(&mut self) {
+        self.broken = None;
         if let Some(running) = self.running.take() {
             running.task.abort();
         }
@@ -96,6 +103,9 @@ impl Chains {
 
     /// What the chain wants or has found.
     pub(super) fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<ChainNews> {
+        if let Some(generation) = self.broken.take() {
+            return Poll::Ready(ChainNews::Broken(generation));
+        }
         let Some(running) = &mut self.running else { return Poll::Pending };
         let generation = running.generation;
         if let Poll::Ready(Some(request)) = running.requests.poll_recv(cx) {

@@ -67,7 +67,11 @@ impl Slot {
         match head.kind {
             Kind::Request => {
                 self.session.observe(&element, &head);
-                requests.extend(self.request(now, &element, &head));
+                let request = self.request(now, &element, &head);
+                if let Some(request) = &request {
+                    self.own.avoid(&request.id.key);
+                }
+                requests.extend(request);
                 Some(element)
             }
             Kind::Notification => self.client_notification(element, &head),
@@ -113,7 +117,7 @@ impl Slot {
             };
             if let Some(request) = request {
                 let body = head.body.clone().and_then(|span| element.get(span)).unwrap_or(b"null");
-                self.learn(now, &request, ok, body, out);
+                self.learn(&request, ok, body);
                 answered.push((request, ok));
                 kept.push(element);
                 continue;

@@ -13,7 +13,7 @@ use crate::core::lifecycle::{Event, Rejection};
 use crate::core::own::{OwnRequest, Purpose};
 use crate::core::session::{Compatibility, Era};
 use crate::wire::head::{self, Method, Scan};
-use crate::wire::id::Id;
+use crate::wire::id::{Id, IdKey};
 use crate::wire::{compose, splice};
 
 /// How long the client's opening waits through failed attempts before it is answered with the reason (contract.md).
@@ -197,8 +197,10 @@ impl Slot {
     }
 
     fn own_id(&mut self) -> Id {
-        let (ledger, listens) = (&self.ledger, &self.listens);
-        self.own.id(self.session.text_ids(), |id| ledger.contains(id) || listens.contains(id))
+        let (ledger, listens, hold) = (&self.ledger, &self.listens, &self.hold);
+        let taken =
+            |id: &IdKey| ledger.contains(id) || listens.contains(id) || hold.requests().any(|r| r.id.key == *id);
+        self.own.id(self.session.text_ids(), taken)
     }
 
     fn note_own(&mut self, now: Instant, id: &Id, purpose: Purpose) {

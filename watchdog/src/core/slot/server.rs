@@ -156,7 +156,7 @@ impl Slot {
         let request = if self.own.contains(&id.key) { None } else { self.ledger.answered(&id.key) };
         if let Some(request) = request {
             self.last_client_answer = Some(now);
-            self.learn(now, &request, ok, body, out);
+            self.learn(&request, ok, body);
             self.deliver(line, out);
             self.after_answer(now, &request, ok, out);
             return None;
@@ -176,7 +176,7 @@ impl Slot {
     }
 
     /// What an answer teaches about the session and the lists.
-    pub(super) fn learn(&mut self, _now: Instant, request: &Request, ok: bool, body: &[u8], _out: &mut Vec<Effect>) {
+    pub(super) fn learn(&mut self, request: &Request, ok: bool, body: &[u8]) {
         match (request.method, ok) {
             (Method::Initialize, true) => self.session.told(body),
             (Method::Initialize, false) => self.session.refused(),
