@@ -1,6 +1,7 @@
 //! The integration tests, in one binary.
 
 mod cli;
+mod faults;
 mod fixture;
 mod interop;
 mod rig;
