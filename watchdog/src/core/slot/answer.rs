@@ -13,6 +13,8 @@ use crate::wire::id::Id;
 
 /// The reason of a refusal whose server is kept.
 pub(super) const DEADLINE: &str = "deadline";
+/// The reason of a refusal to a caller who has waited long enough for the outcome of a restart.
+const STILL_RESTARTING: &str = "still-restarting";
 
 impl Slot {
     /// Answers a request with one of our errors.
@@ -101,6 +103,9 @@ impl Slot {
                 };
                 format!("Server disconnected: MCP server '{server}' ended ({why}) before it answered {what}; {effect}")
             }
+            Code::RequestTimeout if reason == STILL_RESTARTING => format!(
+                "MCP server '{server}' hung in {what} and is still being replaced; whether the call took effect is unknown"
+            ),
             Code::RequestTimeout if reason == DEADLINE && !self.life.is_connected() => {
                 format!("MCP server '{server}' is being restarted, and the deadline of {what} has passed")
             }
@@ -140,8 +145,10 @@ impl Slot {
         let (expired, waiting): (Vec<_>, Vec<_>) =
             overdue.into_iter().partition(|request| request.deadline_at.is_some_and(|at| at <= now));
         self.overdue = waiting;
-        let held = self.hold.expired(now).into_iter().flat_map(|held| held.requests);
-        for request in held.chain(expired) {
+        for request in expired {
+            self.refuse(&request, Code::RequestTimeout, STILL_RESTARTING, out);
+        }
+        for request in self.hold.expired(now).into_iter().flat_map(|held| held.requests) {
             let (code, reason) = match request.deadline_at {
                 Some(at) if at <= now => (Code::RequestTimeout, DEADLINE),
                 _ => (Code::RestartInProgress, "held-too-long"),
