@@ -9,12 +9,14 @@ mod answer;
 mod batch;
 mod client;
 mod closing;
+mod effect;
 mod notices;
 mod opening;
 mod probing;
 mod process;
 mod server;
 
+pub use effect::{Effect, ProbeReply};
 pub use process::Lost;
 
 use std::collections::{HashMap, VecDeque};
@@ -28,74 +30,15 @@ use super::catalog::Catalog;
 use super::chain::Latches;
 use super::ending::Ending;
 use super::hold::Hold;
-use super::ids::{CallId, Generation, Token};
+use super::ids::{Generation, Token};
 use super::ledger::{Ledger, Request, earliest};
 use super::lifecycle::{Action, Event, Lifecycle, Policy};
 use super::listens::Listens;
 use super::own::Own;
 use super::session::Session;
 use crate::config::{RetryTools, Server};
-use crate::events::{EventKind, Throttle};
+use crate::events::Throttle;
 use crate::exit::Exit;
-
-/// What the driver has to do, in order.
-#[derive(Debug)]
-pub enum Effect {
-    /// Write a line to the client.
-    Deliver(Bytes),
-    /// Write a line to the live server.
-    Forward {
-        /// The line.
-        line: Bytes,
-        /// The first request in it, as [`Request::seq`]; 0 for a line that is not worth keeping.
-        tag: u64,
-        /// Whether it may pass lines that wait already.
-        urgent: bool,
-    },
-    /// Start a process.
-    Spawn(Generation),
-    /// Close the process's stdin and end its tree by the ladder; then tell [`Slot::torn`], before anything else.
-    Tear {
-        /// Which process.
-        generation: Generation,
-        /// Whether its output still counts.
-        hear: bool,
-    },
-    /// End the tree now.
-    Kill,
-    /// Run the probe chain.
-    StartChain {
-        /// Against which process.
-        generation: Generation,
-        /// Why.
-        trigger: probe_api::Trigger,
-        /// The limit of the whole chain.
-        limit: Duration,
-    },
-    /// Drop the chain that runs.
-    EndChain,
-    /// A probe's call has ended.
-    ProbeReply(CallId, ProbeReply),
-    /// Tell the operator.
-    Emit(EventKind),
-    /// A line of the server that is no message: for the log.
-    Stray(Bytes),
-    /// End the program, after what was delivered has been written.
-    Exit(Exit),
-}
-
-/// The end of a probe's call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProbeReply {
-    /// A `result`, as JSON text.
-    Result(Bytes),
-    /// An `error`, as JSON text.
-    Error(Bytes),
-    /// The server is gone.
-    Gone,
-    /// The call is not possible now.
-    Invalid,
-}
 
 /// How far the session with the live process is established.
 #[derive(Debug, Clone, PartialEq, Eq)]
