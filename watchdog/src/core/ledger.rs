@@ -161,9 +161,20 @@ impl Ledger {
     }
 
     /// Whether some request in flight has not seen the server answer a later one: silence may come from being in line.
+    /// Requests without a timer of their own (`tasks/result`) do not count, since nothing else would find the server hung.
     #[must_use]
     pub fn may_be_in_line(&self) -> bool {
-        self.requests.values().any(|request| request.seq > self.latest_answered)
+        self.timed().any(|request| request.seq > self.latest_answered)
+    }
+
+    /// Whether a request is in flight that will be overdue some time.
+    #[must_use]
+    pub fn has_timed(&self) -> bool {
+        self.timed().next().is_some()
+    }
+
+    fn timed(&self) -> impl Iterator<Item = &Request> {
+        self.requests.values().filter(|request| request.patience.is_some())
     }
 
     /// Progress for a token: the call it belongs to gets its whole time again. `false` if the token is not live.

@@ -137,6 +137,8 @@ pub struct Slot {
     tearing: Option<Generation>,
     failure: Failure,
     lost_at: Option<Instant>,
+    /// The time of the latest event.
+    clock: Option<Instant>,
     /// Whether the latest handshake differed from what the client was told.
     capabilities_changed: bool,
     latest_hash: Option<String>,
@@ -189,6 +191,7 @@ impl Slot {
             tearing: None,
             failure: Failure::default(),
             lost_at: None,
+            clock: None,
             capabilities_changed: false,
             latest_hash: None,
             throttle: Throttle::for_events(),
@@ -259,6 +262,7 @@ impl Slot {
 
     /// Does what is due.
     pub fn tick(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.clock = Some(now);
         while let Some(at) = self.timers.iter().position(|(_, at)| *at <= now) {
             let (token, _) = self.timers.swap_remove(at);
             self.event(now, Event::Timer(token), out);
@@ -305,6 +309,7 @@ impl Slot {
 
     /// Feeds the lifecycle and carries out what it decides.
     fn event(&mut self, now: Instant, event: Event, out: &mut Vec<Effect>) -> Option<super::lifecycle::Admission> {
+        self.clock = Some(now);
         let mut actions: Vec<Action> = Vec::new();
         let admission = self.life.on(now, event, &mut actions);
         self.deferred.extend(actions);

@@ -96,7 +96,7 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             Info,
             "process 77 ended after 1m 1s: SIGKILL",
         ),
-        (E::ServerKilled { pid: Some(77), reason: "probe-failure".into() }, Warn, "killed process 77: probe-failure"),
+        (E::ServerKilled { pid: Some(77), reason: "probe-failure".into() }, Warn, "stopping process 77: probe-failure"),
         (
             E::CloseFailed { error: "two processes stay".into(), survivors: vec![8, 9] },
             Warn,

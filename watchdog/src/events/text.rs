@@ -57,7 +57,7 @@ impl EventKind {
             Self::ServerExited { pid, exit, uptime_ms, .. } => {
                 format!("process {pid} ended after {}: {exit}", time(*uptime_ms))
             }
-            Self::ServerKilled { pid, reason } => format!("killed{}: {reason}", after(" process ", pid.as_ref())),
+            Self::ServerKilled { pid, reason } => format!("stopping{}: {reason}", after(" process ", pid.as_ref())),
             Self::CloseFailed { error, survivors } if survivors.is_empty() => format!("closing failed: {error}"),
             Self::CloseFailed { error, survivors } => {
                 let pids: Vec<_> = survivors.iter().map(u32::to_string).collect();

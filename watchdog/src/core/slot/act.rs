@@ -19,7 +19,10 @@ impl Slot {
     pub(super) fn act(&mut self, now: Instant, action: Action, out: &mut Vec<Effect>) {
         match action {
             Action::Spawn(generation) => self.spawn(now, generation, out),
-            Action::Tear(generation) => self.tear(generation, out),
+            Action::Tear(generation) => {
+                self.lost_at = Some(now);
+                self.tear(generation, out);
+            }
             Action::Arm(token, at) => self.timers.push((token, at)),
             Action::Disarm(token) => self.timers.retain(|(armed, _)| *armed != token),
             // In a shutdown the last answers may still come; what is left is answered when the tree is gone.
@@ -100,9 +103,10 @@ impl Slot {
         let mut unsent = std::mem::take(&mut self.unsent);
         let mut unread: BTreeMap<u64, Vec<Request>> = BTreeMap::new();
         for request in self.ledger.drain() {
-            if self.closing.is_none() && unsent.contains_key(&request.tag) {
-                // Not a byte of it was written, unless it was being repeated.
-                let request = Request { sent: request.repeated, ..request };
+            let never_given = unsent.contains_key(&request.tag);
+            // Not a byte of such a one was written, unless it was being repeated.
+            let request = Request { sent: request.sent && (!never_given || request.repeated), ..request };
+            if never_given && self.closing.is_none() {
                 unread.entry(request.tag).or_default().push(request);
             } else {
                 self.fail(now, loss, request, out);

@@ -13,6 +13,8 @@ use crate::wire::id::Id;
 
 /// The reason of a refusal whose server is kept.
 pub(super) const DEADLINE: &str = "deadline";
+/// The reason of a refusal for want of a program that can be executed.
+pub(super) const CANNOT_START: &str = "cannot-start";
 /// The reason of a refusal to a caller who has waited long enough for the outcome of a restart.
 const STILL_RESTARTING: &str = "still-restarting";
 
@@ -79,11 +81,9 @@ impl Slot {
         })
     }
 
-    /// Counted from the last attempt or loss, since the answer has no clock of its own.
     fn next_retry_ms(&self) -> Option<u64> {
-        let at = self.life.next_attempt()?;
-        let from = self.lost_at.max(self.life.last_attempt())?;
-        u64::try_from(at.saturating_duration_since(from).as_millis()).ok()
+        let left = self.life.next_attempt()?.saturating_duration_since(self.clock?);
+        u64::try_from(left.as_millis()).ok()
     }
 
     /// One sentence that tells the whole story: hosts often show nothing else.
@@ -122,6 +122,9 @@ impl Slot {
             }
             Code::RestartFailed => format!("MCP server '{server}' hung in {what}, and its restart failed: {why}"),
             Code::ServerDisabled => format!("MCP server '{server}' is disabled; enable it to use it"),
+            Code::PermanentlyFailed if reason == CANNOT_START => {
+                format!("MCP server '{server}' cannot be started: {why}")
+            }
             Code::PermanentlyFailed => {
                 format!("MCP server '{server}' has failed for good ({why}); the attempt made for {what} failed too")
             }

@@ -38,6 +38,9 @@ impl Slot {
             }
             return;
         };
+        if self.first_word.is_some() {
+            return self.tell_why(&requests, out);
+        }
         match self.admit(now, &first, out) {
             Admission::Forward => self.forward_batch(now, line, requests, out),
             Admission::Hold => {

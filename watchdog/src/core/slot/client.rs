@@ -5,6 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::act::refusal_of;
+use super::answer::CANNOT_START;
 use super::{Effect, Opening, Slot};
 use crate::config::RetryTools;
 use crate::core::asks::Answer;
@@ -22,6 +23,7 @@ use crate::wire::{Span, compose, splice};
 impl Slot {
     /// One line of the client.
     pub fn client_line(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
+        self.clock = Some(now);
         match head::scan(&line) {
             _ if std::str::from_utf8(&line).is_err() => {
                 self.protest(None, -32700, "Parse error: the line is not UTF-8", out)
@@ -62,8 +64,7 @@ impl Slot {
             return self.protest(None, -32600, "Invalid Request: the id is neither a string nor a number", out);
         };
         if self.first_word.is_some() {
-            self.refuse(&request, Code::PermanentlyFailed, "cannot-start", out);
-            return self.first_word_spoken(out);
+            return self.tell_why(&[request], out);
         }
         self.own.avoid(&request.id.key);
         if self.own.contains(&request.id.key) {
@@ -85,6 +86,14 @@ impl Slot {
                 self.refuse(&request, code, reason, out);
             }
         }
+    }
+
+    /// There is no server and will be none: the client's first words are answered with the reason, and the program ends.
+    pub(super) fn tell_why(&mut self, requests: &[Request], out: &mut Vec<Effect>) {
+        for request in requests {
+            self.refuse(request, Code::PermanentlyFailed, CANNOT_START, out);
+        }
+        self.first_word_spoken(out);
     }
 
     /// Reads what the tables need to know of a request.

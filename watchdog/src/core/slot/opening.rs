@@ -154,8 +154,11 @@ impl Slot {
         if self.life.connected_once() || self.failure.error.is_none() {
             return None;
         }
-        let waiting = self.hold.requests().chain(self.ledger.iter());
-        waiting.map(|request| request.since).min().map(|since| since + FIRST_ANSWER)
+        // A failure from before a request came says nothing about the attempt that this one waits for.
+        let failed_at = self.lost_at?;
+        let openings = self.ledger.iter().filter(|request| request.method == Method::Initialize);
+        let waiting = self.hold.requests().chain(openings);
+        waiting.map(|request| request.since).filter(|since| *since <= failed_at).min().map(|since| since + FIRST_ANSWER)
     }
 
     pub(super) fn check_first_answer(&mut self, now: Instant, out: &mut Vec<Effect>) {
@@ -163,10 +166,18 @@ impl Slot {
             return;
         }
         let (code, reason) = super::act::refusal_of(Rejection::Reconnecting);
+        // What else a process has been given is between it and the client.
+        let openings = self.ledger.iter().filter(|request| request.method == Method::Initialize);
+        let openings: Vec<_> = openings.map(|request| request.id.key.clone()).collect();
+        let openings: Vec<_> = openings.iter().filter_map(|id| self.ledger.remove(id)).collect();
         let held = self.hold.take_all().into_iter().flat_map(|held| held.requests);
-        let waiting: Vec<_> = self.ledger.drain().into_iter().chain(held).collect();
-        for request in waiting {
+        for request in openings.into_iter().chain(held) {
             self.refuse(&request, code, reason, out);
+        }
+        if self.opening == Opening::Repeating {
+            // The process that is being started goes on, and whoever speaks next speaks to it.
+            self.opening = Opening::Transparent;
+            self.opening_deadline = None;
         }
         self.check_drain(now, out);
     }

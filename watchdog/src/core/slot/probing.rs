@@ -34,7 +34,7 @@ impl Slot {
             params.extend_from_slice(br#","reason":"its deadline has passed"}"#);
             let line = compose::notification("notifications/cancelled", Some(&params));
             if self.life.live().is_some() {
-                out.push(Effect::Forward { line, tag: 0, urgent: true });
+                out.push(Effect::Forward { line, tag: 0, urgent: false });
             }
             self.refuse(&request, Code::RequestTimeout, DEADLINE, out);
         }
@@ -148,7 +148,7 @@ impl Slot {
             progress: run.progress,
             cpu_used,
             window: now.saturating_duration_since(run.since),
-            serial_call_in_flight: in_line && !self.ledger.is_empty(),
+            serial_call_in_flight: in_line && self.ledger.has_timed(),
         };
         let mut outcome = chain.finish(&evidence);
         let excused_too_long = self.ledger.busy_too_long(now, self.config.probe.busy_max);
@@ -247,7 +247,7 @@ impl Slot {
         }
         self.schedule_health(now);
         // A server that answers in order cannot be asked during a call, and the call has a timer of its own.
-        let in_line = self.serial && !self.ledger.is_empty();
+        let in_line = self.serial && self.ledger.has_timed();
         if self.may_probe() && self.chain.is_none() && !in_line {
             self.start_chain(now, false, false, out);
         }

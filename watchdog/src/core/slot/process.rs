@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
+use super::answer::CANNOT_START;
 use super::{Effect, Opening, Slot};
 use crate::core::ending::Ending;
 use crate::core::ids::Generation;
@@ -36,7 +37,7 @@ impl Slot {
             return self.emit_stale("exit", out);
         }
         self.failure = failure_of(&lost);
-        self.unsent = lost.unsent;
+        self.unsent.extend(lost.unsent);
         self.lost_at = Some(now);
         self.emit_exited(now, generation, lost.ending, out);
         if !live {
@@ -91,7 +92,7 @@ impl Slot {
         let waiting: Vec<_> = self.ledger.drain().into_iter().chain(waiting).collect();
         for mut request in waiting {
             request.sent = false;
-            self.refuse(&request, Code::PermanentlyFailed, "cannot-start", out);
+            self.refuse(&request, Code::PermanentlyFailed, CANNOT_START, out);
         }
         self.close_for_want_of_server(now, exit, out);
     }

@@ -48,6 +48,15 @@ impl Slot {
                     self.deliver(line, out);
                 }
             }
+            Scan::Batch if self.session.batches() && std::str::from_utf8(&line).is_err() => {
+                self.sign_of_life();
+                for span in head::elements(&line).unwrap_or_default() {
+                    let element = line.slice(span);
+                    if let Scan::Message(head) = head::scan(&element) {
+                        self.unreadable(now, &element, &head, out);
+                    }
+                }
+            }
             Scan::Batch if self.session.batches() => self.server_batch(now, &line, out),
             Scan::Batch | Scan::NotAMessage(_) | Scan::NotJson => {
                 self.sign_of_life();
@@ -67,7 +76,8 @@ impl Slot {
     fn is_stray(&self, line: &Bytes, head: &Head) -> bool {
         let asked = || {
             let id = head.id.clone().and_then(|span| key(line, span))?;
-            (head.method == Method::None).then(|| self.ledger.contains(&id) || self.own.contains(&id))
+            let asked = self.ledger.contains(&id) || self.own.contains(&id) || self.listens.contains(&id);
+            (head.method == Method::None).then_some(asked)
         };
         !head.jsonrpc && asked() != Some(true)
     }
@@ -85,6 +95,10 @@ impl Slot {
             self.first_answer(now, out);
             self.refuse(&request, Code::ServerDisconnected, UNREADABLE, out);
             self.check_drain(now, out);
+        } else if self.listens.closed(&id)
+            && let Some(id) = head::id_at(line, head.id.as_ref())
+        {
+            self.refuse_id(&id, Code::ServerDisconnected, UNREADABLE, true, out);
         }
     }
 

@@ -6,6 +6,7 @@ mod cancels;
 mod closing;
 mod death;
 mod discovery;
+mod edges;
 mod faults;
 mod handshake;
 mod hung;

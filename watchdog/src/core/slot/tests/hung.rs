@@ -4,6 +4,7 @@ use probe_api::{Trigger, Verdict};
 
 use crate::config::OnProbeFailure;
 use crate::core::chain::Heard;
+use crate::core::ids::CallId;
 use crate::core::slot::Effect;
 use crate::core::testing::{Script, World, answer_line, cancel_line, millis, refused, secs, value};
 
@@ -285,12 +286,20 @@ fn a_cancel_does_not_probe_and_does_not_restart() {
 }
 
 #[test]
-fn urgent_lines_are_those_that_must_not_wait_behind_others() {
+fn the_calls_of_probes_are_urgent_and_a_cancel_never_passes_its_own_request() {
     let mut world = World::new(|server| server.request_deadline = Some(secs(5)));
     world.open();
     world.call("1", "t");
     world.now += secs(5);
-    let mut out = Vec::new();
-    world.slot.tick(world.now, &mut out);
-    assert!(out.iter().any(|effect| matches!(effect, Effect::Forward { urgent: true, tag: 0, .. })), "{out:?}");
+    let (now, generation, mut out) = (world.now, world.generation(), Vec::new());
+    world.slot.tick(now, &mut out);
+    world.slot.probe_call(now, generation, CallId(1), "ping", None, &mut out);
+    let urgent: Vec<_> = out
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Forward { urgent, .. } => Some(*urgent),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(urgent, [false, true], "{out:?}");
 }
