@@ -119,6 +119,15 @@ fn exit_codes_126_and_127_when_the_command_cannot_be_started() {
 }
 
 #[test]
+fn a_working_directory_that_cannot_be_entered_is_named() {
+    let session = Setup::new(WATCHDOG, "cat").options(["--set", "cwd=/no/such/folder"]).start();
+    session.send(initialize(0, "2025-11-25"));
+    let answer = session.answer(0);
+    assert!(answer.error()["message"].to_string().contains("`/no/such/folder`"), "{}", answer.error());
+    session.ended(126);
+}
+
+#[test]
 fn a_second_signal_kills_at_once() {
     let session = setup()
         .options(["--set", "shutdown.eof_grace=60s", "--set", "shutdown.term_grace=60s"])

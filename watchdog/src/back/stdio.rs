@@ -40,6 +40,7 @@ const TAIL_LINES: usize = 10;
 pub struct StdioRuntime {
     child: Child,
     program: String,
+    cwd: String,
     stdin: Option<Sink>,
     stdout: Option<Source>,
     stderr: Option<Source>,
@@ -76,6 +77,7 @@ impl StdioRuntime {
         Ok(Self {
             child,
             program: command.program.to_string_lossy().into_owned(),
+            cwd: command.cwd.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
             stdin: Some(Sink::own_pipe(pipes.stdin).map_err(StartError::Pipes)?),
             stdout: Some(Source::own_pipe(pipes.stdout).map_err(StartError::Pipes)?),
             stderr: Some(Source::own_pipe(pipes.stderr).map_err(StartError::Pipes)?),
@@ -143,7 +145,7 @@ impl StdioRuntime {
             Poll::Ready(ChildEvent::Started { pid }) => Poll::Ready(News::Started { pid }),
             Poll::Ready(ChildEvent::CannotStart { errno, step }) => {
                 self.stage = Stage::Told;
-                let why = cannot_start(&self.program, errno, step);
+                let why = cannot_start(&self.program, &self.cwd, errno, step);
                 Poll::Ready(News::CannotStart { why, exit: step.exit(errno) })
             }
             Poll::Ready(ChildEvent::Exited(ending)) => {
@@ -283,7 +285,7 @@ impl Runtime for StdioRuntime {
 }
 
 /// Why a program cannot run, and what helps.
-fn cannot_start(program: &str, errno: i32, step: Step) -> String {
+fn cannot_start(program: &str, cwd: &str, errno: i32, step: Step) -> String {
     let error = Errno::from_raw(errno);
     match (step, error) {
         (Step::Exec, Errno::ENOENT) if program.contains('/') => {
@@ -296,7 +298,7 @@ fn cannot_start(program: &str, errno: i32, step: Step) -> String {
             format!("cannot execute `{program}`: permission denied; is it an executable file?")
         }
         (Step::Exec, error) => format!("cannot execute `{program}`: {}", error.desc()),
-        (Step::Chdir, error) => format!("cannot enter the working directory of `{program}`: {}", error.desc()),
+        (Step::Chdir, error) => format!("cannot enter the working directory `{cwd}` of `{program}`: {}", error.desc()),
         (Step::Guard | Step::Fork, error) => format!("cannot start a process for `{program}`: {}", error.desc()),
     }
 }
