@@ -153,13 +153,24 @@ fn watchdog_and_guard_both_killed_take_the_server_along() {
     session.initialize();
     let family = wait_processes(&session, 1, &["plain"]);
     let guard = guard_of(session.pid());
+    // Whatever becomes of the test: a stopped guard would stay for ever.
+    let end_of_guard = EndOfGuard(guard);
     // Stopped first, so that it cannot do its work between the two.
     kill_process(guard, Signal::SIGSTOP);
     session.signal(Signal::SIGKILL);
     session.wait_exit(Duration::from_secs(5));
     assert!(is_running(family[0]), "the guard is what holds the server");
-    kill_process(guard, Signal::SIGKILL);
+    drop(end_of_guard);
     session.wait_gone(1);
+}
+
+/// Kills a guard that was stopped.
+struct EndOfGuard(u32);
+
+impl Drop for EndOfGuard {
+    fn drop(&mut self) {
+        kill_process(self.0, Signal::SIGKILL);
+    }
 }
 
 // -- the server ends --------------------------------------------------------------------------------------------------

@@ -6,9 +6,11 @@
 use std::time::{Duration, Instant};
 
 use super::{Closing, Effect, FirstWord, Slot};
+use crate::core::ledger::Request;
 use crate::core::lifecycle::{Event, Loss};
 use crate::core::session::Era;
 use crate::exit::Exit;
+use crate::wire::head::Method;
 
 /// How long a client that has not spoken yet is given to ask why there is no server. Clients speak as soon as they have
 /// started us, and the program has to end soon all the same.
@@ -89,7 +91,10 @@ impl Slot {
         let waiting = !self.hold.is_empty() || !self.overdue.is_empty() || !self.parked.is_empty();
         // Whether COMMAND can be executed at all decides the exit code.
         let starting = self.started.is_none() && self.life.generation().0 == 1;
-        let owed = closing.unread || !self.ledger.is_empty() || waiting || starting;
+        // The question for the era is not waited for by a client that has gone on in the other one.
+        let abandoned = |request: &Request| request.method == Method::Discover && self.session.era() == Era::Handshake;
+        let in_flight = self.ledger.iter().any(|request| !abandoned(request));
+        let owed = closing.unread || in_flight || waiting || starting;
         if owed && self.life.live().is_some() && now < until {
             return;
         }

@@ -159,3 +159,13 @@ fn the_time_to_the_next_attempt_is_counted_from_the_answer() {
         assert_eq!(data["nextRetryMs"], left);
     }
 }
+
+#[test]
+fn the_end_does_not_wait_for_the_question_of_an_era_that_was_left() {
+    let mut world = World::with_servers([Script::deaf()], |_| ());
+    world.say(&stateless("7", "server/discover", ""));
+    world.say(INITIALIZE);
+    world.server_says(&welcome("0.0", "2025-06-18"));
+    world.tell(|slot, now, out| slot.client_eof(now, out));
+    assert_eq!(world.exit, Some(Exit::Done), "without shutdown.drain");
+}
