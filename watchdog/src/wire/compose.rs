@@ -21,6 +21,17 @@ pub fn notification(method: &str, params: Option<&[u8]>) -> Bytes {
     call(begin(), method, params)
 }
 
+/// `notifications/cancelled` for this request. In its sender's name: clients and servers may only cancel their own.
+#[must_use]
+pub fn cancelled(id: &Id, reason: &str) -> Bytes {
+    let mut params = br#"{"requestId":"#.to_vec();
+    params.extend_from_slice(&id.raw());
+    params.extend_from_slice(br#","reason":"#);
+    params.extend_from_slice(&quote(reason));
+    params.push(b'}');
+    notification("notifications/cancelled", Some(&params))
+}
+
 /// A response with a result, which is JSON text and is put in as it is.
 #[must_use]
 pub fn result(id: &Id, result: &[u8]) -> Bytes {

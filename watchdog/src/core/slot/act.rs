@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::server::withdrawal;
 use super::{Effect, Opening, ProbeReply, Slot};
 use crate::core::chain::Latches;
 use crate::core::hold::{Held, with_wanted};
@@ -13,6 +12,7 @@ use crate::core::lifecycle::{Action, Event, Loss, Reason, Rejection};
 use crate::core::refusal::Code;
 use crate::core::session::Era;
 use crate::exit::Exit;
+use crate::wire::compose;
 use crate::wire::head::Method;
 
 impl Slot {
@@ -78,7 +78,7 @@ impl Slot {
         }
         self.lose_listens(out);
         for id in self.asks.lost(generation) {
-            self.deliver(withdrawal(&id, "the server process that asked has ended"), out);
+            self.deliver(compose::cancelled(&id, "the server process that asked has ended"), out);
         }
         out.push(Effect::Tear { generation, hear });
         self.tearing = Some(generation);
@@ -91,7 +91,7 @@ impl Slot {
             return;
         }
         for id in self.listens.take_acknowledged() {
-            self.deliver(withdrawal(&id, "the server process that served it has ended"), out);
+            self.deliver(compose::cancelled(&id, "the server process that served it has ended"), out);
         }
         for id in self.listens.take_unacknowledged() {
             self.refuse_id(&id, Code::ServerDisconnected, "transport-exit", true, out);

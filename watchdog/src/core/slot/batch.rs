@@ -34,7 +34,7 @@ impl Slot {
         let line = if changed { splice::join_batch(kept.iter().map(|element| &element[..])) } else { line };
         let Some(first) = requests.first().cloned() else {
             if self.is_open() {
-                out.push(Effect::Forward { line, tag: 0, urgent: false });
+                out.push(Effect::pass(line));
             }
             return;
         };
@@ -113,7 +113,7 @@ impl Slot {
             let ok = head.kind == Kind::Result;
             let request = match head.kind {
                 Kind::Result | Kind::Error => {
-                    let id = head.id.clone().and_then(|span| key(&element, span));
+                    let id = key(&element, head.id.as_ref());
                     id.filter(|id| !self.own.contains(id)).and_then(|id| self.ledger.answered(&id))
                 }
                 _ => None,

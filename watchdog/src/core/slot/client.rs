@@ -32,12 +32,12 @@ impl Slot {
                 Kind::Request => self.client_request(now, line, &head, out),
                 Kind::Notification => {
                     let line = self.client_notification(line, &head).filter(|_| self.is_open());
-                    out.extend(line.map(|line| Effect::Forward { line, tag: 0, urgent: false }));
+                    out.extend(line.map(Effect::pass));
                     self.check_drain(now, out);
                 }
                 Kind::Result | Kind::Error => {
                     let line = self.client_answer(line, &head, out);
-                    out.extend(line.map(|line| Effect::Forward { line, tag: 0, urgent: false }));
+                    out.extend(line.map(Effect::pass));
                 }
             },
             Scan::Batch if self.session.batches() => self.client_batch(now, line, out),
@@ -122,7 +122,7 @@ impl Slot {
             name,
             uri: text(line, head.uri.clone()),
             cursor: head.cursor.clone().and_then(|span| line.get(span)).map(Into::into),
-            token: head.meta_progress_token.clone().and_then(|span| key(line, span)),
+            token: key(line, head.meta_progress_token.as_ref()),
             task: head.task,
             stateless: head.meta_client_capabilities && head.meta_protocol_version.is_some(),
             since: now,
@@ -181,7 +181,7 @@ impl Slot {
     pub(super) fn forward(&mut self, now: Instant, line: Bytes, mut request: Request, out: &mut Vec<Effect>) {
         if request.method == Method::SubscriptionsListen {
             self.listens.opened(request.seq, request.id, Bytes::copy_from_slice(&line));
-            return out.push(Effect::Forward { line, tag: 0, urgent: false });
+            return out.push(Effect::pass(line));
         }
         if request.method == Method::Initialize {
             self.opening_deadline = Some(now + self.config.handshake.timeout);
@@ -263,7 +263,7 @@ impl Slot {
             Method::Initialized => self.session.initialized(&line),
             Method::Cancelled => return self.client_cancels(line, head),
             Method::Progress => {
-                let token = head.progress_token.clone().and_then(|span| key(&line, span));
+                let token = key(&line, head.progress_token.as_ref());
                 if token.is_some_and(|token| self.asks.token_is_dead(&token, self.life.live())) {
                     return None;
                 }
@@ -275,7 +275,7 @@ impl Slot {
 
     /// A cancelled request gets no answer. The server is told if it has the request; a new generation never hears of it.
     fn client_cancels(&mut self, line: Bytes, head: &Head) -> Option<Bytes> {
-        let id = head.request_id.clone().and_then(|span| key(&line, span))?;
+        let id = key(&line, head.request_id.as_ref())?;
         let in_flight = self.ledger.remove(&id);
         let known = in_flight.is_some() || self.listens.closed(&id);
         let cancelled = in_flight.or_else(|| self.hold.cancel(&id));
@@ -332,7 +332,7 @@ const fn gives_state(method: Method) -> bool {
 /// The id of a request that waits for ours.
 fn parked_id(line: &[u8]) -> Option<IdKey> {
     match head::scan(line) {
-        Scan::Message(head) => key(line, head.id?),
+        Scan::Message(head) => key(line, head.id.as_ref()),
         _ => None,
     }
 }
@@ -342,8 +342,8 @@ fn head_is_object(line: &[u8]) -> bool {
 }
 
 /// The value of an id or token at this place.
-pub(super) fn key(line: &[u8], span: Span) -> Option<IdKey> {
-    Some(Id::parse(line.get(span)?)?.key)
+pub(super) fn key(line: &[u8], span: Option<&Span>) -> Option<IdKey> {
+    Some(head::id_at(line, span)?.key)
 }
 
 /// The text of a JSON string at this place.

@@ -58,6 +58,13 @@ pub enum Effect {
     Exit(Exit),
 }
 
+impl Effect {
+    /// Forwards a line that is not worth keeping, in its turn.
+    pub(super) const fn pass(line: Bytes) -> Self {
+        Self::Forward { line, tag: 0, urgent: false }
+    }
+}
+
 /// The end of a probe's call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeReply {

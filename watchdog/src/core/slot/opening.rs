@@ -65,7 +65,7 @@ impl Slot {
             Opening::Transparent => self.connected(now, out),
             Opening::Repeating => {
                 if let Some(line) = self.session.replay_initialized().cloned() {
-                    out.push(Effect::Forward { line, tag: 0, urgent: false });
+                    out.push(Effect::pass(line));
                 }
                 self.connected(now, out);
             }
@@ -94,7 +94,7 @@ impl Slot {
                 self.capabilities_changed = capabilities_changed;
                 self.latest_hash = Some(hash);
                 if let Some(line) = self.session.replay_initialized().cloned() {
-                    out.push(Effect::Forward { line, tag: 0, urgent: false });
+                    out.push(Effect::pass(line));
                 }
                 self.ready(now, out);
             }
@@ -120,7 +120,7 @@ impl Slot {
             self.send_own_line(now, &line, Purpose::Replay(what.into()), out);
         }
         for line in self.listens.replay() {
-            out.push(Effect::Forward { line, tag: 0, urgent: false });
+            out.push(Effect::pass(line));
         }
         self.connected(now, out);
     }
@@ -188,7 +188,7 @@ impl Slot {
             let id = self.own_id();
             let line = splice::rewrite_id(line, &head, &id);
             self.note_own(now, &id, purpose);
-            out.push(Effect::Forward { line, tag: 0, urgent: false });
+            out.push(Effect::pass(line));
         }
     }
 

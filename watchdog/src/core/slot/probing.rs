@@ -29,12 +29,9 @@ impl Slot {
     pub(super) fn check_ledger(&mut self, now: Instant, out: &mut Vec<Effect>) {
         let (expired, overdue) = self.ledger.due(now);
         for request in expired {
-            let mut params = br#"{"requestId":"#.to_vec();
-            params.extend_from_slice(&request.id.raw());
-            params.extend_from_slice(br#","reason":"its deadline has passed"}"#);
-            let line = compose::notification("notifications/cancelled", Some(&params));
+            let line = compose::cancelled(&request.id, "its deadline has passed");
             if self.life.live().is_some() {
-                out.push(Effect::Forward { line, tag: 0, urgent: false });
+                out.push(Effect::pass(line));
             }
             self.refuse(&request, Code::RequestTimeout, DEADLINE, out);
         }

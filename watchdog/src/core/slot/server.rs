@@ -36,9 +36,8 @@ impl Slot {
                 self.stray(&line, out);
             }
             Scan::Message(head) => {
-                let of_probe =
-                    head.id.clone().and_then(|span| key(&line, span)).is_some_and(|id| self.own.is_probe(&id));
-                if !of_probe {
+                // Only a chain that runs makes it worth to know whose answer this is.
+                if self.chain.is_some() && !key(&line, head.id.as_ref()).is_some_and(|id| self.own.is_probe(&id)) {
                     self.sign_of_life();
                 }
                 if std::str::from_utf8(&line).is_err() {
@@ -75,7 +74,7 @@ impl Slot {
     /// answers something.
     fn is_stray(&self, line: &Bytes, head: &Head) -> bool {
         let asked = || {
-            let id = head.id.clone().and_then(|span| key(line, span))?;
+            let id = key(line, head.id.as_ref())?;
             let asked = self.ledger.contains(&id) || self.own.contains(&id) || self.listens.contains(&id);
             (head.method == Method::None).then_some(asked)
         };
@@ -86,7 +85,7 @@ impl Slot {
     /// it as an answer is told.
     fn unreadable(&mut self, now: Instant, line: &Bytes, head: &Head, out: &mut Vec<Effect>) {
         self.stray(line, out);
-        let Some(id) = head.id.clone().and_then(|span| key(line, span)).filter(|_| head.method == Method::None) else {
+        let Some(id) = key(line, head.id.as_ref()).filter(|_| head.method == Method::None) else {
             return;
         };
         if let Some(own) = self.own.answered(&id) {
@@ -129,7 +128,7 @@ impl Slot {
             OversizedKind::Request => {
                 let message = "the message is longer than the limit of the watchdog in front of this server";
                 let line = compose::error(Some(id), Code::MessageTooLarge.number(), message, &serde_json::Value::Null);
-                out.push(Effect::Forward { line, tag: 0, urgent: false });
+                out.push(Effect::pass(line));
             }
             OversizedKind::Notification => {}
             OversizedKind::Response | OversizedKind::Unknown => {
@@ -181,7 +180,7 @@ impl Slot {
         }
         match self.listens.answered(&id.key, !ok) {
             Some(End::Deliver) => Some(line),
-            Some(End::Withdraw(id)) => Some(withdrawal(&id, "the new server process refused the subscription")),
+            Some(End::Withdraw(id)) => Some(compose::cancelled(&id, "the new server process refused the subscription")),
             None => {
                 self.emit_stale("server-answer", out);
                 None
@@ -284,7 +283,7 @@ impl Slot {
     /// A question of the server. Under an id that the client has still to answer it goes out under another one.
     fn server_asks(&mut self, line: Bytes, head: &Head) -> Bytes {
         let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else { return line };
-        let token = head.meta_progress_token.clone().and_then(|span| key(&line, span));
+        let token = key(&line, head.meta_progress_token.as_ref());
         let Some(generation) = self.hearing else { return line };
         match self.asks.asked(generation, &id, token) {
             Some(replacement) => splice::rewrite_id(&line, head, &replacement),
@@ -295,7 +294,7 @@ impl Slot {
     fn server_notification(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
         match head.method {
             Method::Progress => {
-                let token = head.progress_token.clone().and_then(|span| key(&line, span));
+                let token = key(&line, head.progress_token.as_ref());
                 if !token.is_some_and(|token| self.ledger.progress(&token, now)) {
                     self.emit_stale("progress", out);
                     return None;
@@ -307,7 +306,7 @@ impl Slot {
             }
             Method::Cancelled => self.server_cancels(line, head),
             Method::SubscriptionsAcknowledged => {
-                let id = head.meta_subscription_id.clone().and_then(|span| key(&line, span));
+                let id = key(&line, head.meta_subscription_id.as_ref());
                 let filter = || notifications_of(head.params.clone().and_then(|span| line.get(span)));
                 match id.and_then(|id| self.listens.acknowledged(&id, filter())) {
                     Some(Acknowledgement::Deliver) => Some(line),
@@ -322,7 +321,7 @@ impl Slot {
             Method::TasksStatus => Some(line),
             // In the stateless era log messages belong to a request in flight.
             Method::Message if self.session.era() == Era::Stateless && self.ledger.is_empty() => None,
-            _ => match head.meta_subscription_id.clone().and_then(|span| key(&line, span)) {
+            _ => match key(&line, head.meta_subscription_id.as_ref()) {
                 // A notification for a stream that is closed would be a protocol violation.
                 Some(id) if !self.listens.contains(&id) => None,
                 _ => Some(line),
@@ -351,14 +350,6 @@ impl Slot {
             self.event(now, Event::Health(generation, true), out);
         }
     }
-}
-
-/// Ends a listen stream, or a question of a server, at the client. The reason needs no escapes.
-pub(super) fn withdrawal(id: &Id, reason: &str) -> Bytes {
-    let mut params = br#"{"requestId":"#.to_vec();
-    params.extend_from_slice(&id.raw());
-    params.extend_from_slice(format!(r#","reason":"{reason}"}}"#).as_bytes());
-    compose::notification("notifications/cancelled", Some(&params))
 }
 
 /// The filter in an acknowledgement.
