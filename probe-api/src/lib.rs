@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub mod abi;
 pub mod testing;
 
 /// Is the server alive? Implemented by built-in probes and by plugins alike.
@@ -49,6 +50,11 @@ pub trait Context: Send + Sync {
     /// # Errors
     /// When no answer came; see [`CallError`].
     async fn call(&self, method: &str, params: Value, limit: Duration) -> Result<Reply, CallError>;
+    /// The server's processes as they are now. Where the host cannot look again, as a plugin's cannot, they are those of the
+    /// [snapshot](Self::snapshot).
+    fn process(&self) -> ProcessFacts {
+        self.snapshot().process.clone()
+    }
 }
 
 /// The server's answer to a [`Context::call`]. Both forms prove that it is alive.
@@ -161,8 +167,8 @@ pub struct Snapshot {
     pub last_byte_ms_ago: Option<u64>,
     /// Milliseconds since the server was started.
     pub since_start_ms: u64,
-    /// Processor time that the server's process tree has used, in milliseconds.
-    pub cpu_ms: Option<u64>,
+    /// The server's processes.
+    pub process: ProcessFacts,
 }
 
 impl Snapshot {
@@ -179,9 +185,41 @@ impl Snapshot {
             in_flight: 0,
             last_byte_ms_ago: None,
             since_start_ms: 0,
-            cpu_ms: None,
+            process: ProcessFacts::default(),
         }
     }
+}
+
+/// What the operating system tells of a server's processes at one moment. What it does not tell is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ProcessFacts {
+    /// What the process that was started as COMMAND is doing.
+    pub state: Option<ProcessState>,
+    /// Everything alive in its process tree, itself included.
+    pub pids: Vec<u32>,
+    /// Processor time that the tree has used since it was started, in milliseconds.
+    pub cpu_ms: Option<u64>,
+    /// Resident memory of the tree, in bytes; what its processes share counts once for each.
+    pub resident_bytes: Option<u64>,
+}
+
+/// What a process is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ProcessState {
+    /// It computes, or could.
+    Running,
+    /// It waits for something.
+    Sleeping,
+    /// It waits for a device and cannot be interrupted.
+    Blocked,
+    /// It was stopped by a signal or a debugger, and does nothing until it is continued.
+    Stopped,
+    /// It has ended.
+    Dead,
 }
 
 /// A probe's options cannot work; the text says which, and what would.

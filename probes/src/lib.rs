@@ -23,6 +23,8 @@ pub struct Entry {
     /// Whether the probe only asks whether one optional request is answered, so that a server which leaves that
     /// request unanswered but answers later links is well, and need not be asked so again.
     pub skippable: bool,
+    /// Methods that the probe calls besides those that every probe may: naming such a probe in a chain permits them.
+    pub methods: &'static [&'static str],
     make: fn(Value) -> Result<Box<dyn Probe>, ConfigError>,
 }
 
@@ -30,7 +32,13 @@ impl Entry {
     /// Describes a probe by its type.
     #[must_use]
     pub const fn of<P: ProbeKind>(skippable: bool) -> Self {
-        Self { name: P::NAME, skippable, make: make::<P> }
+        Self { name: P::NAME, skippable, methods: &[], make: make::<P> }
+    }
+
+    /// The same, with methods that it may call.
+    #[must_use]
+    pub const fn calling(self, methods: &'static [&'static str]) -> Self {
+        Self { methods, ..self }
     }
 
     /// Makes a probe from a link's options; `null` stands for none.

@@ -12,6 +12,6 @@ mod context;
 pub mod registry;
 mod run;
 
-pub use context::{CallRequest, ChannelContext};
+pub use context::{CallRequest, ChannelContext, Subject};
 pub use registry::Registry;
 pub use run::{LinkReport, LoadedLink, Report, chain, run};

@@ -20,7 +20,7 @@ use crate::core::slot::{Effect, Slot};
 use crate::events::{Event, EventKind, EventWriter};
 use crate::exit::Exit;
 use crate::front::stdio::StdioFront;
-use crate::probe::Registry;
+use crate::probe::{Registry, Subject};
 use crate::telemetry::LogHandle;
 use chain::Chains;
 use clock::Clock;
@@ -145,9 +145,10 @@ impl Driver {
                 }
             }
             Effect::StartChain { generation, trigger, limit } => {
-                let cpu = self.runtime.as_ref().and_then(|(_, runtime)| runtime.cpu());
-                let snapshot = self.core.probe_snapshot(now, trigger, cpu);
-                self.chains.start(generation, snapshot, limit, self.core.latches());
+                let processes = self.runtime.as_ref().and_then(|(_, runtime)| runtime.processes());
+                let facts = processes.map(|processes| processes.look()).unwrap_or_default();
+                let snapshot = self.core.probe_snapshot(now, trigger, facts);
+                self.chains.start(generation, Subject { snapshot, processes }, limit, self.core.latches());
             }
             Effect::EndChain => self.chains.end(),
             Effect::ProbeReply(call, reply) => {

@@ -184,7 +184,7 @@ impl Child {
         self.leader.as_ref().map(Leader::pid)
     }
 
-    /// The guard, the parent of the tree (for [`super::facts::tree`]).
+    /// The guard, the parent of the tree (for [`super::facts::Processes`]).
     #[must_use]
     pub fn guard_pid(&self) -> Option<u32> {
         self.guard.id()

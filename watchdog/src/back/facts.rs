@@ -2,6 +2,54 @@
 
 use std::time::Duration;
 
+use probe_api::{ProcessFacts, ProcessState};
+
+/// A server's processes, to be looked at whenever a probe asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Processes {
+    /// The guard, the parent of the tree.
+    pub guard: u32,
+    /// The process that was started as COMMAND, once it runs.
+    pub leader: Option<u32>,
+}
+
+impl Processes {
+    /// What they are and do at this moment.
+    #[must_use]
+    pub fn look(&self) -> ProcessFacts {
+        let mut facts = ProcessFacts::default();
+        facts.state = self.leader.and_then(state);
+        if let Some(tree) = tree(self.guard) {
+            facts.cpu_ms = u64::try_from(tree.cpu.as_millis()).ok();
+            facts.resident_bytes = Some(tree.resident_bytes);
+            facts.pids = tree.pids;
+        }
+        facts
+    }
+}
+
+/// A process that has gone is as dead as one that waits to be reaped.
+#[cfg(target_os = "linux")]
+fn state(pid: u32) -> Option<ProcessState> {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).ok()?);
+    match crate::os::stat(pid) {
+        Ok(stat) => Some(match stat.state {
+            b'T' | b't' => ProcessState::Stopped,
+            b'D' => ProcessState::Blocked,
+            b'R' => ProcessState::Running,
+            _ if stat.is_dead() => ProcessState::Dead,
+            _ => ProcessState::Sleeping,
+        }),
+        Err(error) => (error.kind() == std::io::ErrorKind::NotFound).then_some(ProcessState::Dead),
+    }
+}
+
+/// Unknown here.
+#[cfg(not(target_os = "linux"))]
+fn state(_: u32) -> Option<ProcessState> {
+    None
+}
+
 /// A process tree at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeFacts {
@@ -94,5 +142,23 @@ mod tests {
     #[test]
     fn a_process_that_is_not_there_has_no_tree() {
         assert_eq!(tree(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_stopped_process_an_idle_one_and_one_that_has_ended_are_told_apart() {
+        use nix::sys::signal::{Signal, kill};
+        use nix::sys::wait::{Id, WaitPidFlag, waitid};
+        let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = nix::unistd::Pid::from_raw(sleeper.id().cast_signed());
+        let look = || Processes { guard: std::process::id(), leader: Some(sleeper.id()) }.look().state;
+        assert!(matches!(look(), Some(ProcessState::Sleeping | ProcessState::Running | ProcessState::Blocked)));
+        kill(pid, Signal::SIGSTOP).unwrap();
+        waitid(Id::Pid(pid), WaitPidFlag::WSTOPPED | WaitPidFlag::WNOWAIT).unwrap();
+        assert_eq!(look(), Some(ProcessState::Stopped));
+        kill(pid, Signal::SIGKILL).unwrap();
+        waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+        assert_eq!(look(), Some(ProcessState::Dead), "a zombie");
+        sleeper.wait().unwrap();
+        assert_eq!(state(u32::try_from(i32::MAX).unwrap()), Some(ProcessState::Dead), "nobody");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::facts::Processes;
 use crate::core::slot::Lost;
 use crate::exit::Exit;
 use crate::wire::lines::Line;
@@ -55,6 +56,6 @@ pub trait Runtime: Send {
     fn stop(&mut self, hear: bool, eof_grace: Duration, term_grace: Duration) -> HashMap<u64, Bytes>;
     /// Ends it now.
     fn kill(&mut self);
-    /// The processor time that its process tree has used, where that can be known.
-    fn cpu(&self) -> Option<Duration>;
+    /// Its processes, where it has any here.
+    fn processes(&self) -> Option<Processes>;
 }

@@ -14,8 +14,9 @@ use bytes::{Bytes, BytesMut};
 use nix::errno::Errno;
 use tokio::time::{Sleep, sleep};
 
+use super::facts::Processes;
 use super::runtime::{News, Runtime};
-use super::{Child, ChildEvent, StartError, Step, facts};
+use super::{Child, ChildEvent, StartError, Step};
 use crate::config::Command;
 use crate::core::ending::Ending;
 use crate::core::slot::Lost;
@@ -279,8 +280,8 @@ impl Runtime for StdioRuntime {
         self.child.kill();
     }
 
-    fn cpu(&self) -> Option<Duration> {
-        Some(facts::tree(self.child.guard_pid()?)?.cpu)
+    fn processes(&self) -> Option<Processes> {
+        Some(Processes { guard: self.child.guard_pid()?, leader: self.child.pid() })
     }
 }
 

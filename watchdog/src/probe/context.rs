@@ -4,15 +4,25 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use probe_api::{CallError, Context, Reply, Snapshot};
+use probe_api::{CallError, Context, ProcessFacts, Reply, Snapshot};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
+use crate::back::facts::Processes;
 use crate::core::chain::{Heard, LinkIndex};
 
 /// The JSON-RPC code for a method that the server does not know.
 const METHOD_NOT_FOUND: i64 = -32601;
+
+/// What a chain examines.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The server as it was when the chain began.
+    pub snapshot: Snapshot,
+    /// Its processes, where it has any here.
+    pub processes: Option<Processes>,
+}
 
 /// A probe's request, on its way to the slot's driver.
 ///
@@ -23,7 +33,7 @@ const METHOD_NOT_FOUND: i64 = -32601;
 pub struct CallRequest {
     /// The link that asks.
     pub link: LinkIndex,
-    /// A method that only reads.
+    /// A method that its link may call.
     pub method: String,
     /// `Value::Null` where the request has no `params`.
     pub params: Value,
@@ -34,23 +44,30 @@ pub struct CallRequest {
 /// The context of one link's check.
 #[derive(Debug)]
 pub struct ChannelContext<'a> {
-    snapshot: &'a Snapshot,
+    subject: &'a Subject,
     calls: &'a mpsc::Sender<CallRequest>,
     link: LinkIndex,
+    methods: &'a [String],
     deadline: Instant,
     heard: Mutex<Heard>,
 }
 
 impl<'a> ChannelContext<'a> {
-    /// A context for the check of `link`, which ends at `deadline`.
+    /// A context for the check of `link`, which ends at `deadline`. `methods` are those that it may call besides the ones
+    /// that every probe may.
     #[must_use]
     pub fn new(
-        snapshot: &'a Snapshot,
+        subject: &'a Subject,
         calls: &'a mpsc::Sender<CallRequest>,
         link: LinkIndex,
+        methods: &'a [String],
         deadline: Instant,
     ) -> Self {
-        Self { snapshot, calls, link, deadline, heard: Mutex::default() }
+        Self { subject, calls, link, methods, deadline, heard: Mutex::default() }
+    }
+
+    fn is_permitted(&self, method: &str) -> bool {
+        is_harmless(method) || self.methods.iter().any(|permitted| permitted == method)
     }
 
     /// What the requests that were made so far have met.
@@ -74,7 +91,12 @@ impl<'a> ChannelContext<'a> {
 #[async_trait]
 impl Context for ChannelContext<'_> {
     fn snapshot(&self) -> &Snapshot {
-        self.snapshot
+        &self.subject.snapshot
+    }
+
+    fn process(&self) -> ProcessFacts {
+        let now = self.subject.processes.map(|processes| processes.look());
+        now.unwrap_or_else(|| self.subject.snapshot.process.clone())
     }
 
     fn remaining(&self) -> Duration {
@@ -82,7 +104,7 @@ impl Context for ChannelContext<'_> {
     }
 
     async fn call(&self, method: &str, params: Value, limit: Duration) -> Result<Reply, CallError> {
-        if !is_permitted(method) {
+        if !self.is_permitted(method) {
             return Err(CallError::Invalid);
         }
         let limit = limit.min(self.remaining());
@@ -105,8 +127,9 @@ impl ChannelContext<'_> {
     }
 }
 
-/// A probe must not act behind the user's back: it may only ask what is read-only by definition and costs little.
-fn is_permitted(method: &str) -> bool {
+/// A probe must not act behind the user's back: unless its link says otherwise, it may only ask what is read-only by definition
+/// and costs little.
+fn is_harmless(method: &str) -> bool {
     matches!(method, "ping" | "server/discover") || method.ends_with("/list")
 }
 

@@ -65,9 +65,10 @@ impl Registry {
     pub fn load(&self, probe: &config::Probe) -> Result<Vec<LoadedLink>, String> {
         let load = |(place, link): (usize, &config::Link)| {
             let made = self.make(link).map_err(|error| format!("chain[{place}]: {error}"))?;
-            let skippable = self.find(&link.kind)?.skippable;
+            let entry = self.find(&link.kind)?;
+            let methods = entry.methods.iter().map(|&method| method.to_owned()).collect();
             let timeout = link.timeout.unwrap_or(probe.timeout);
-            Ok(LoadedLink { name: link.kind.clone(), timeout, skippable, probe: made })
+            Ok(LoadedLink { name: link.kind.clone(), timeout, skippable: entry.skippable, methods, probe: made })
         };
         probe.chain.iter().enumerate().map(load).collect()
     }

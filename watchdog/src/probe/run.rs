@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use probe_api::{Probe, Snapshot, Verdict};
+use probe_api::{Probe, Verdict};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::context::{CallRequest, ChannelContext};
+use super::context::{CallRequest, ChannelContext, Subject};
 use crate::core::chain::{Chain, ChainPolicy, Heard, Latches, Link, LinkIndex};
 
 /// How much longer than its limit a check may take before it is dropped. Its calls end with the limit, so a probe that
@@ -25,6 +25,8 @@ pub struct LoadedLink {
     pub timeout: Duration,
     /// See [`Link::skippable`].
     pub skippable: bool,
+    /// Methods that it may call besides those that every probe may.
+    pub methods: Vec<String>,
     /// The probe itself. It may keep state from one check to the next.
     pub probe: Box<dyn Probe>,
 }
@@ -77,7 +79,7 @@ pub fn chain(links: &[LoadedLink], policy: ChainPolicy, latches: &Latches) -> Ch
 pub async fn run(
     links: &mut [LoadedLink],
     mut chain: Chain,
-    snapshot: &Snapshot,
+    subject: &Subject,
     calls: &mpsc::Sender<CallRequest>,
     total: Duration,
 ) -> Report {
@@ -93,7 +95,7 @@ pub async fn run(
         let (name, verdict, heard) = match links.get_mut(index.0) {
             Some(link) => {
                 let limit = link.timeout.min(share);
-                let cx = ChannelContext::new(snapshot, calls, index, start + limit);
+                let cx = ChannelContext::new(subject, calls, index, &link.methods, start + limit);
                 let verdict = check(&mut *link.probe, &cx, start + limit + GRACE).await;
                 (link.name.clone(), verdict, cx.heard())
             }

@@ -3,20 +3,21 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use probe_api::{CallError, Reply, Snapshot};
+use probe_api::{CallError, Reply};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::config;
 use crate::core::chain::{ChainPolicy, Latches, LinkIndex};
 use crate::core::ids::{CallId, Generation};
 use crate::core::slot::ProbeReply;
-use crate::probe::{self, CallRequest, LoadedLink, Registry, Report};
+use crate::probe::{self, CallRequest, LoadedLink, Registry, Report, Subject};
 
 /// Calls of probes that wait for the driver; a probe makes one at a time.
 const CALLS: usize = 16;
@@ -35,8 +36,8 @@ pub(super) enum ChainNews {
 pub(super) struct Chains {
     registry: Registry,
     config: config::Probe,
-    /// Probes may remember things between checks, so they are kept.
-    links: Option<Vec<LoadedLink>>,
+    /// Probes may remember things between checks, so they are kept; by whoever runs, and lent for one chain at a time.
+    links: Option<Links>,
     running: Option<Running>,
     /// A chain that could not be started: its end is news too.
     broken: Option<Generation>,
@@ -44,11 +45,13 @@ pub(super) struct Chains {
     next_call: u64,
 }
 
+type Links = Arc<Mutex<Vec<LoadedLink>>>;
+
 struct Running {
     generation: Generation,
     cpu_before: Option<Duration>,
     requests: mpsc::Receiver<CallRequest>,
-    task: JoinHandle<(Vec<LoadedLink>, Report)>,
+    task: JoinHandle<Report>,
 }
 
 impl Chains {
@@ -57,10 +60,9 @@ impl Chains {
     }
 
     /// Runs the chain against this generation.
-    pub(super) fn start(&mut self, generation: Generation, snapshot: Snapshot, limit: Duration, latches: &Latches) {
+    pub(super) fn start(&mut self, generation: Generation, subject: Subject, limit: Duration, latches: &Latches) {
         self.end();
-        let links = self.links.take().map_or_else(|| self.registry.load(&self.config), Ok);
-        let mut links = match links {
+        let links = match self.links() {
             Ok(links) => links,
             // Rare, since the links were made once when the configuration was checked.
             Err(error) => {
@@ -70,14 +72,25 @@ impl Chains {
             }
         };
         let policy = ChainPolicy { mode: self.config.mode, confirmations: self.config.confirmations };
-        let chain = probe::chain(&links, policy, latches);
+        let latches = latches.clone();
         let (sender, requests) = mpsc::channel(CALLS);
-        let cpu_before = snapshot.cpu_ms.map(Duration::from_millis);
+        let cpu_before = subject.snapshot.process.cpu_ms.map(Duration::from_millis);
         let task = tokio::spawn(async move {
-            let report = probe::run(&mut links, chain, &snapshot, &sender, limit).await;
-            (links, report)
+            // Free at once, or as soon as a chain that was ended has been dropped.
+            let mut links = links.lock_owned().await;
+            let chain = probe::chain(&links, policy, &latches);
+            probe::run(&mut links, chain, &subject, &sender, limit).await
         });
         self.running = Some(Running { generation, cpu_before, requests, task });
+    }
+
+    fn links(&mut self) -> Result<Links, String> {
+        if let Some(links) = &self.links {
+            return Ok(links.clone());
+        }
+        let links = Arc::new(Mutex::new(self.registry.load(&self.config)?));
+        self.links = Some(links.clone());
+        Ok(links)
     }
 
     /// Drops the chain that runs.
@@ -119,10 +132,7 @@ impl Chains {
         let cpu_before = running.cpu_before;
         self.running = None;
         Poll::Ready(match ended {
-            Ok((links, report)) => {
-                self.links = Some(links);
-                ChainNews::Done { generation, report: Box::new(report), cpu_before }
-            }
+            Ok(report) => ChainNews::Done { generation, report: Box::new(report), cpu_before },
             Err(error) => {
                 tracing::error!(target: "mcp", %error, "a probe chain broke down");
                 ChainNews::Broken(generation)

@@ -152,9 +152,10 @@ impl Driver {
                 self.core.probe_call(now, generation, call, &method, params.as_deref(), &mut self.effects);
             }
             ChainNews::Done { generation, report, cpu_before } => {
-                let cpu_now = self.runtime.as_ref().and_then(|(_, runtime)| runtime.cpu());
+                let processes = self.runtime.as_ref().and_then(|(_, runtime)| runtime.processes());
+                let cpu_now = processes.and_then(|processes| processes.look().cpu_ms);
                 let used = match (cpu_before, cpu_now) {
-                    (Some(before), Some(now)) => now.saturating_sub(before),
+                    (Some(before), Some(now)) => Duration::from_millis(now).saturating_sub(before),
                     _ => Duration::ZERO,
                 };
                 self.core.chain_done(now, generation, &report.chain, used, &mut self.effects);

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use probe_api::{Snapshot, Trigger};
+use probe_api::{ProcessFacts, Snapshot, Trigger};
 
 use super::answer::DEADLINE;
 use super::{ChainRun, Effect, Opening, ProbeReply, Slot};
@@ -82,7 +82,7 @@ impl Slot {
 
     /// What a probe is told at its beginning.
     #[must_use]
-    pub fn probe_snapshot(&self, now: Instant, trigger: Trigger, cpu: Option<Duration>) -> Snapshot {
+    pub fn probe_snapshot(&self, now: Instant, trigger: Trigger, process: ProcessFacts) -> Snapshot {
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let mut snapshot = Snapshot::new(self.config.name.clone(), self.life.generation().0, trigger);
         snapshot.pid = self.started.map(|process| process.pid);
@@ -96,7 +96,7 @@ impl Slot {
         snapshot.last_byte_ms_ago = self.last_byte.map(|at| millis(now.saturating_duration_since(at)));
         snapshot.since_start_ms =
             self.started.map_or(0, |process| millis(now.saturating_duration_since(process.since)));
-        snapshot.cpu_ms = cpu.map(millis);
+        snapshot.process = process;
         snapshot
     }
 

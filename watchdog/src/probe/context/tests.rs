@@ -1,4 +1,4 @@
-use probe_api::Trigger;
+use probe_api::{Snapshot, Trigger};
 use serde_json::json;
 
 use super::*;
@@ -6,19 +6,19 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 struct Bench {
-    snapshot: Snapshot,
+    subject: Subject,
     calls: mpsc::Sender<CallRequest>,
     requests: mpsc::Receiver<CallRequest>,
 }
 
 fn bench() -> Bench {
     let (calls, requests) = mpsc::channel(1);
-    Bench { snapshot: Snapshot::new("s", 1, Trigger::Manual), calls, requests }
+    Bench { subject: Subject { snapshot: Snapshot::new("s", 1, Trigger::Manual), processes: None }, calls, requests }
 }
 
 impl Bench {
     fn context(&self, limit: Duration) -> ChannelContext<'_> {
-        ChannelContext::new(&self.snapshot, &self.calls, LinkIndex(2), Instant::now() + limit)
+        ChannelContext::new(&self.subject, &self.calls, LinkIndex(2), &[], Instant::now() + limit)
     }
 }
 
@@ -26,7 +26,7 @@ impl Bench {
 async fn a_call_reaches_the_driver_and_its_answer_comes_back() {
     let mut bench = bench();
     let calls = bench.calls.clone();
-    let cx = ChannelContext::new(&bench.snapshot, &calls, LinkIndex(2), Instant::now() + SECOND);
+    let cx = ChannelContext::new(&bench.subject, &calls, LinkIndex(2), &[], Instant::now() + SECOND);
     let driver = async {
         let request = bench.requests.recv().await.unwrap();
         assert_eq!(
@@ -76,7 +76,7 @@ async fn a_driver_that_takes_nothing_is_silence_too() {
 async fn a_server_that_goes_is_gone_at_once() {
     let mut bench = bench();
     let calls = bench.calls.clone();
-    let cx = ChannelContext::new(&bench.snapshot, &calls, LinkIndex(0), Instant::now() + SECOND);
+    let cx = ChannelContext::new(&bench.subject, &calls, LinkIndex(0), &[], Instant::now() + SECOND);
     let start = Instant::now();
     let driver = async { drop(bench.requests.recv().await.unwrap().reply) };
     let (reply, ()) = tokio::join!(cx.call("ping", Value::Null, SECOND), driver);
@@ -90,7 +90,7 @@ async fn a_server_that_goes_is_gone_at_once() {
 async fn an_unknown_method_is_told_from_other_answers_and_the_best_counts() {
     let mut bench = bench();
     let calls = bench.calls.clone();
-    let cx = ChannelContext::new(&bench.snapshot, &calls, LinkIndex(0), Instant::now() + SECOND);
+    let cx = ChannelContext::new(&bench.subject, &calls, LinkIndex(0), &[], Instant::now() + SECOND);
     for (answer, heard) in [
         (Err(CallError::Cancelled), Heard::Nothing),
         (Err(CallError::Timeout), Heard::Silence),
@@ -117,6 +117,22 @@ async fn only_what_reads_may_be_asked() {
     assert!(bench.requests.try_recv().is_err(), "nothing was sent");
     for method in ["ping", "server/discover", "tools/list", "prompts/list", "resources/templates/list", "x-vendor/list"]
     {
-        assert!(is_permitted(method), "{method}");
+        assert!(is_harmless(method), "{method}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_may_call_what_its_configuration_permits_and_no_more() {
+    let (calls, mut requests) = mpsc::channel(1);
+    let subject = Subject { snapshot: Snapshot::new("s", 1, Trigger::Manual), processes: None };
+    let methods = ["tools/call".to_owned()];
+    let cx = ChannelContext::new(&subject, &calls, LinkIndex(0), &methods, Instant::now() + SECOND);
+    let driver = async {
+        let request: CallRequest = requests.recv().await.unwrap();
+        request.reply.send(Ok(Reply::Result(json!({ "of": request.method })))).unwrap();
+    };
+    let (reply, ()) = tokio::join!(cx.call("tools/call", Value::Null, SECOND), driver);
+    assert_eq!(reply, Ok(Reply::Result(json!({ "of": "tools/call" }))));
+    assert_eq!(cx.call("resources/read", Value::Null, SECOND).await, Err(CallError::Invalid));
+    assert!(requests.try_recv().is_err(), "nothing was sent");
 }

@@ -1,4 +1,4 @@
-use probe_api::{CallError, Context as _, Era, Reply, Trigger, async_trait};
+use probe_api::{CallError, Context as _, Era, Reply, Snapshot, Trigger, async_trait};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -30,7 +30,13 @@ where
     F: FnMut() -> C + Send + 'static,
     C: Future<Output = Verdict> + Send + 'static,
 {
-    LoadedLink { name: name.to_owned(), timeout: 3 * SECOND, skippable: false, probe: Box::new(Scripted(check)) }
+    LoadedLink {
+        name: name.to_owned(),
+        timeout: 3 * SECOND,
+        skippable: false,
+        methods: Vec::new(),
+        probe: Box::new(Scripted(check)),
+    }
 }
 
 /// The default chain: a ping, then `tools/list`.
@@ -50,10 +56,10 @@ fn default_links() -> Vec<LoadedLink> {
     Registry::with_builtins().load(&probe).unwrap()
 }
 
-fn snapshot(era: Era) -> Snapshot {
+fn subject(era: Era) -> Subject {
     let mut snapshot = Snapshot::new("s", 1, Trigger::ToolTimeout);
     snapshot.era = Some(era);
-    snapshot
+    Subject { snapshot, processes: None }
 }
 
 /// Runs a chain against a server that answers as `server` says, or never where it says nothing.
@@ -65,7 +71,7 @@ async fn run_against(
 ) -> (Report, Vec<String>) {
     let (calls, mut requests) = mpsc::channel::<CallRequest>(4);
     let mut seen = Vec::new();
-    let snapshot = snapshot(Era::Handshake);
+    let subject = subject(Era::Handshake);
     let report = {
         let driver = async {
             let mut silent = Vec::new();
@@ -79,7 +85,7 @@ async fn run_against(
         };
         let chain = chain(links, policy, &Latches::default());
         tokio::select! {
-            report = run(links, chain, &snapshot, &calls, total) => report,
+            report = run(links, chain, &subject, &calls, total) => report,
             () = driver => panic!("the driver ended first"),
         }
     };
@@ -226,7 +232,7 @@ async fn panics_of_a_probe_are_contained() {
 async fn a_chain_over_other_links_harms_nobody() {
     let (calls, _requests) = mpsc::channel(1);
     let chain = chain(&default_links(), ANY, &Latches::default());
-    let report = run(&mut [], chain, &snapshot(Era::Handshake), &calls, TOTAL).await;
+    let report = run(&mut [], chain, &subject(Era::Handshake), &calls, TOTAL).await;
     assert!(matches!(judge(&report), Outcome::Undecided(_)));
 }
 
@@ -254,7 +260,7 @@ fn a_run_can_be_spawned() {
     let (calls, _requests) = mpsc::channel(1);
     let mut links = default_links();
     let chain = chain(&links, ANY, &Latches::default());
-    drop(is_send(run(&mut links, chain, &snapshot(Era::Handshake), &calls, TOTAL)));
-    let cx = ChannelContext::new(&snapshot(Era::Stateless), &calls, LinkIndex(0), Instant::now()).remaining();
+    drop(is_send(run(&mut links, chain, &subject(Era::Handshake), &calls, TOTAL)));
+    let cx = ChannelContext::new(&subject(Era::Stateless), &calls, LinkIndex(0), &[], Instant::now()).remaining();
     assert_eq!(cx, Duration::ZERO);
 }

@@ -1,14 +1,12 @@
 //! Probes on the wire, the periodic check, and servers that answer in order.
 
-use probe_api::{Era, Trigger, Verdict};
+use probe_api::{Era, ProcessFacts, Trigger, Verdict};
 
 use crate::config::OnUnhealthy;
 use crate::core::chain::{Heard, LinkIndex};
 use crate::core::ids::{CallId, Generation};
 use crate::core::slot::ProbeReply;
-use crate::core::testing::{
-    INITIALIZE, Script, World, answer_line, call_line, ids, millis, raw_id, secs, stateless, value,
-};
+use crate::core::testing::{INITIALIZE, Script, World, answer_line, call_line, ids, raw_id, secs, stateless, value};
 
 fn checked(change: impl FnOnce(&mut crate::config::Server)) -> World {
     let mut world = World::new(|server| {
@@ -73,14 +71,16 @@ fn before_initialize_is_answered_only_ping_may_be_sent() {
 fn a_stateless_probe_snapshot_names_the_era_and_the_version() {
     let mut world = World::new(|_| ());
     world.open_stateless();
-    let snapshot = world.slot.probe_snapshot(world.now, Trigger::Periodic, Some(millis(7)));
+    let mut process = ProcessFacts::default();
+    process.cpu_ms = Some(7);
+    let snapshot = world.slot.probe_snapshot(world.now, Trigger::Periodic, process);
     assert_eq!((snapshot.era, snapshot.protocol_version.as_deref()), (Some(Era::Stateless), Some("2026-07-28")));
-    assert_eq!((snapshot.generation, snapshot.cpu_ms, snapshot.pid), (1, Some(7), Some(101)));
+    assert_eq!((snapshot.generation, snapshot.process.cpu_ms, snapshot.pid), (1, Some(7), Some(101)));
     let mut world = World::new(|_| ());
     world.open();
     world.call("1", "t");
     world.advance(secs(2));
-    let snapshot = world.slot.probe_snapshot(world.now, Trigger::Periodic, None);
+    let snapshot = world.slot.probe_snapshot(world.now, Trigger::Periodic, ProcessFacts::default());
     assert_eq!((snapshot.era, snapshot.in_flight, snapshot.since_start_ms), (Some(Era::Handshake), 1, 2000));
 }
 
