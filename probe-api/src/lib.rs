@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub mod abi;
+pub mod options;
 pub mod testing;
 
 /// Is the server alive? Implemented by built-in probes and by plugins alike.

@@ -33,7 +33,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::{CallError, Context, Era, Probe, Reply, Snapshot, Trigger, Verdict};
+use crate::{CallError, Context, Era, Probe, ProcessFacts, Reply, Snapshot, Trigger, Verdict};
 
 /// What a scripted server does with one request.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +78,7 @@ struct State {
     remaining: Duration,
     answers: BTreeMap<String, VecDeque<Answer>>,
     calls: Vec<Call>,
+    looks: VecDeque<ProcessFacts>,
 }
 
 impl Default for FakeContext {
@@ -108,7 +109,12 @@ impl FakeContext {
     /// A session as described, and three seconds for the check.
     #[must_use]
     pub fn with_snapshot(snapshot: Snapshot) -> Self {
-        let state = State { remaining: Duration::from_secs(3), answers: BTreeMap::new(), calls: Vec::new() };
+        let state = State {
+            remaining: Duration::from_secs(3),
+            answers: BTreeMap::new(),
+            calls: Vec::new(),
+            looks: VecDeque::new(),
+        };
         Self { snapshot, state: Mutex::new(state) }
     }
 
@@ -124,6 +130,14 @@ impl FakeContext {
     #[must_use]
     pub fn on(self, method: &str, answer: Answer) -> Self {
         self.state().answers.entry(method.to_owned()).or_default().push_back(answer);
+        self
+    }
+
+    /// Adds what a look at the server's processes finds. Each is found once, in order, and the last one for ever; without
+    /// any, a look finds what the snapshot has.
+    #[must_use]
+    pub fn seeing(self, facts: ProcessFacts) -> Self {
+        self.state().looks.push_back(facts);
         self
     }
 
@@ -152,12 +166,7 @@ impl FakeContext {
 
 impl State {
     fn answer(&mut self, method: &str) -> Answer {
-        match self.answers.get_mut(method) {
-            Some(script) if script.len() > 1 => script.pop_front(),
-            Some(script) => script.front().cloned(),
-            None => None,
-        }
-        .unwrap_or(Answer::Error(-32601))
+        self.answers.get_mut(method).and_then(next).unwrap_or(Answer::Error(-32601))
     }
 
     /// Lets time pass until the answer, or until the limit.
@@ -180,6 +189,11 @@ impl State {
     }
 }
 
+/// Takes the next of a script, and leaves the last one for ever.
+fn next<T: Clone>(script: &mut VecDeque<T>) -> Option<T> {
+    if script.len() > 1 { script.pop_front() } else { script.front().cloned() }
+}
+
 #[async_trait]
 impl Context for FakeContext {
     fn snapshot(&self) -> &Snapshot {
@@ -188,6 +202,10 @@ impl Context for FakeContext {
 
     fn remaining(&self) -> Duration {
         self.state().remaining
+    }
+
+    fn process(&self) -> ProcessFacts {
+        next(&mut self.state().looks).unwrap_or_else(|| self.snapshot.process.clone())
     }
 
     async fn call(&self, method: &str, params: Value, limit: Duration) -> Result<Reply, CallError> {
@@ -251,6 +269,17 @@ mod tests {
         let cx = FakeContext::new().on("a", Answer::Silence);
         assert_eq!(cx.check(&mut Ask("a", Duration::from_secs(60))), Verdict::Fail("Timeout".into()));
         assert_eq!(cx.remaining(), Duration::ZERO);
+    }
+
+    #[test]
+    fn looks_at_the_processes_follow_their_script() {
+        let facts = |cpu_ms| ProcessFacts { cpu_ms: Some(cpu_ms), ..ProcessFacts::default() };
+        let mut snapshot = FakeContext::new().snapshot().clone();
+        snapshot.process = facts(1);
+        let cx = FakeContext::with_snapshot(snapshot);
+        assert_eq!(cx.process(), facts(1));
+        let cx = cx.seeing(facts(2)).seeing(facts(3));
+        assert_eq!([cx.process(), cx.process(), cx.process()], [facts(2), facts(3), facts(3)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+pub(crate) use probe_api::options::quoted;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use super::hint;
@@ -40,17 +41,6 @@ impl<T: FromText> Visitor<'_> for TextVisitor<T> {
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
         T::from_text(text).map_err(E::custom)
     }
-}
-
-/// The text as it would be quoted in a message: short, and without control characters.
-pub(crate) fn quoted(text: &str) -> String {
-    /// Enough to recognise a value by.
-    const SHOWN: usize = 40;
-    if text.chars().count() <= SHOWN {
-        return format!("{text:?}");
-    }
-    let head: String = text.chars().take(SHOWN).collect();
-    format!("{head:?}…")
 }
 
 impl FromText for String {
