@@ -180,7 +180,7 @@ fn bytes(text: &str) -> Option<u64> {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fits = |unit: &u64| self.0 >= *unit && self.0 % unit == 0;
+        let fits = |unit: &u64| self.0 >= *unit && self.0.is_multiple_of(*unit);
         let (name, unit) = BINARY.into_iter().find(|(_, unit)| fits(unit)).unwrap_or(("B", 1));
         write!(f, "{}{name}", self.0 / unit)
     }
