@@ -33,11 +33,11 @@ mod words;
 
 pub use error::{ConfigError, ConfigErrors};
 
-/// The whole configuration of one watchdog process in the sidecar form.
+/// The whole configuration of one watchdog process.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The one server.
-    pub server: Server,
+    /// The servers, in the order of the file. At least one, and only one in the sidecar form.
+    pub servers: Vec<Server>,
     /// What becomes of the process when the server has failed for good.
     pub on_permanent_failure: OnPermanentFailure,
     /// How events are written to stderr.
@@ -46,6 +46,14 @@ pub struct Config {
     pub log: Log,
     /// Where the control plane listens.
     pub control: Control,
+}
+
+impl Config {
+    /// The server of the sidecar form, which has only this one.
+    #[must_use]
+    pub fn only(&self) -> &Server {
+        self.servers.first().expect("what describes no server is refused when it is loaded")
+    }
 }
 
 /// `control`.

@@ -16,7 +16,7 @@ const LAST_LINES: Duration = Duration::from_millis(200);
 /// Serves until the client leaves, a signal comes, or the server has failed for good.
 pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
     let Loaded { config, warnings, .. } = loaded;
-    let log = telemetry::init(&config.log, &config.server.name);
+    let log = telemetry::init(&config.log, &config.only().name);
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -33,7 +33,7 @@ fn serve(config: &crate::config::Config, registry: Registry, log: LogHandle) -> 
     runtime.block_on(async {
         // Before anything else could print into the protocol.
         let (source, sink) = stdio::take()?;
-        let front = StdioFront::new(source, sink, config.server.limits.max_line);
+        let front = StdioFront::new(source, sink, config.only().limits.max_line);
         Ok(Driver::new(config, registry, front, log)?.run().await)
     })
 }

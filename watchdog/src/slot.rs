@@ -53,7 +53,7 @@ impl Driver {
     /// # Errors
     /// When signals cannot be caught.
     pub fn new(config: &Config, registry: Registry, front: StdioFront, log: LogHandle) -> std::io::Result<Self> {
-        let server = Arc::new(config.server.clone());
+        let server = Arc::new(config.only().clone());
         let exit_on_failure = config.on_permanent_failure == OnPermanentFailure::Exit;
         Ok(Self {
             core: Slot::new(server.clone(), exit_on_failure, fastrand::u64(..)),

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::config::explain;
-use crate::config::load::{self, Checked, Input, KnownProbes, Loaded};
+use crate::config::load::{self, Checked, Input, KnownProbes};
+use crate::config::{Server, explain};
 use crate::exit::Exit;
 
 use super::Stop;
@@ -56,38 +56,32 @@ impl CheckConfig {
         };
         report(&checked, out, err)?;
         if self.explain {
-            for loaded in &checked.servers {
-                writeln!(out)?;
-                explain::explain(loaded, out)?;
-            }
+            writeln!(out)?;
+            explain::explain(&checked.loaded, out)?;
         }
         Ok(Exit::Done)
     }
 }
 
 fn report(checked: &Checked, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    let mut warned: Vec<&String> = Vec::new();
-    for warning in checked.servers.iter().flat_map(|loaded| &loaded.warnings) {
-        if !warned.contains(&warning) {
-            writeln!(err, "warning: {warning}")?;
-            warned.push(warning);
-        }
+    let Checked { loaded, others } = checked;
+    for warning in &loaded.warnings {
+        writeln!(err, "warning: {warning}")?;
     }
-    if let Some(file) = &checked.file {
+    if let Some(file) = &loaded.file {
         writeln!(out, "{}: ok", file.display())?;
     }
-    for loaded in &checked.servers {
-        writeln!(out, "  {}", fact(loaded))?;
+    for server in &loaded.config.servers {
+        writeln!(out, "  {}", fact(server, loaded.preset(&server.name)))?;
     }
-    for (name, reason) in &checked.others {
+    for (name, reason) in others {
         writeln!(out, "  {name}: {reason}")?;
     }
     Ok(())
 }
 
 /// One server in one line.
-fn fact(loaded: &Loaded) -> String {
-    let server = &loaded.config.server;
+fn fact(server: &Server, preset: &str) -> String {
     let state = if server.enabled { "" } else { ", disabled" };
-    format!("{}: `{}`, preset {}{state}", server.name, server.command.program.to_string_lossy(), loaded.preset())
+    format!("{}: `{}`, preset {preset}{state}", server.name, server.command.program.to_string_lossy())
 }

@@ -38,7 +38,7 @@ fn every_option_of_the_contract() {
          --no-control -- /bin/cat -A --hold",
     );
     let config = loaded.config;
-    let server = config.server;
+    let server = config.only();
     let millis = |duration: std::time::Duration| duration.as_millis();
     assert_eq!(server.name, "n");
     assert_eq!(millis(server.tool_timeout), 1000);
@@ -59,13 +59,13 @@ fn every_option_of_the_contract() {
 
 #[test]
 fn options_take_their_values_with_an_equals_sign_too() {
-    let server = sidecar("--hold=3s --set=health.threshold=1 --max-attempts=unlimited -- x").config.server;
+    let server = sidecar("--hold=3s --set=health.threshold=1 --max-attempts=unlimited -- x").config.only().clone();
     assert_eq!((server.restart.hold.as_secs(), server.health.threshold, server.restart.max_attempts), (3, 1, None));
 }
 
 #[test]
 fn of_two_options_for_one_key_the_later_wins() {
-    let hold = |line: &str| sidecar(line).config.server.restart.hold.as_secs();
+    let hold = |line: &str| sidecar(line).config.only().restart.hold.as_secs();
     assert_eq!(hold("--hold 1s --set restart.hold=2s -- x"), 2);
     assert_eq!(hold("--set restart.hold=2s --hold 1s -- x"), 1);
     assert_eq!(hold("--set restart.hold=2s --hold 1s --set restart.hold=3s -- x"), 3);
@@ -77,14 +77,14 @@ fn of_two_options_for_one_key_the_later_wins() {
 fn options_win_over_the_environment() {
     let environment = [("MCP_WATCHDOG_RESTART__HOLD", "30s"), ("MCP_WATCHDOG_TOOL_TIMEOUT", "9s")];
     let Ok(Invocation::Sidecar(loaded)) = parse_words(&["--hold", "1s", "--", "x"], &environment) else { panic!() };
-    let server = loaded.config.server;
+    let server = loaded.config.only();
     assert_eq!((server.restart.hold.as_secs(), server.tool_timeout.as_secs()), (1, 9));
 }
 
 #[test]
 fn a_command_may_be_called_as_a_subcommand() {
     for name in ["status", "demo", "check-config", "--help", "--"] {
-        let command = sidecar(&format!("--name a -- {name} --version")).config.server.command;
+        let command = sidecar(&format!("--name a -- {name} --version")).config.only().command.clone();
         assert_eq!((command.program, command.args), (name.into(), vec!["--version".into()]));
     }
 }
@@ -96,8 +96,8 @@ fn commands_need_not_be_text() {
     let raw = OsString::from_vec(b"\xff".to_vec());
     let args = ["mcp-watchdog", "--"].map(OsString::from).into_iter().chain([raw.clone(), raw.clone()]);
     let Ok(Invocation::Sidecar(loaded)) = parse(args, [], &|_| Ok(())) else { panic!() };
-    assert_eq!(loaded.config.server.command.program, raw);
-    assert_eq!(loaded.config.server.command.args, std::slice::from_ref(&raw));
+    assert_eq!(loaded.config.only().command.program, raw);
+    assert_eq!(loaded.config.only().command.args, std::slice::from_ref(&raw));
     let args = ["mcp-watchdog", "--hold"].map(OsString::from).into_iter().chain([raw, "--".into(), "x".into()]);
     let stop = parse(args, [], &|_| Ok(())).unwrap_err();
     assert_eq!(stop, Stop { exit: Exit::Config, text: "error: --hold: the value is not UTF-8\n".to_owned() });

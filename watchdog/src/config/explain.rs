@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::load::{Effective, Loaded};
 use super::secret::{self, HIDDEN, is_secret_key, is_telling};
 use super::tree::{Kind, Node, Value};
+use super::{Command, Server};
 
 /// One line of the table.
 struct Line {
@@ -13,37 +14,55 @@ struct Line {
     source: String,
 }
 
-/// Writes a table of all values of one server and of the process.
+/// Writes a table of all values: one part for each server, headed by its name, and one for the process.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub fn explain(loaded: &Loaded, out: &mut dyn Write) -> io::Result<()> {
-    let effective = &loaded.effective;
-    let mut lines = Vec::new();
-    command(loaded, &mut lines);
-    let from_argv = loaded.from_command_line;
-    for (key, node) in effective.server.entries() {
-        if !(from_argv && matches!(key.as_str(), "command" | "args")) {
-            flatten(key, node, effective, &mut lines);
-        }
-    }
-    effective.top.entries().iter().for_each(|(key, node)| flatten(key, node, effective, &mut lines));
-    lines.sort_by(|a, b| a.key.cmp(&b.key));
-    let widest = |of: fn(&Line) -> &str| lines.iter().map(|line| of(line).chars().count().min(40)).max().unwrap_or(0);
+    let sections = &loaded.effective.servers;
+    let tables = loaded.config.servers.iter().zip(sections).map(|(server, (_, tree))| of_server(server, tree, loaded));
+    let tables: Vec<Vec<Line>> = tables.chain([of_process(loaded)]).collect();
+    let widest =
+        |of: fn(&Line) -> &str| tables.iter().flatten().map(|line| of(line).chars().count().min(40)).max().unwrap_or(0);
     let (keys, values) = (widest(|line| &line.key), widest(|line| &line.value));
-    writeln!(out, "{}", loaded.config.server.name)?;
-    for Line { key, value, source } in &lines {
-        writeln!(out, "  {key:keys$}  {value:values$}  {source}")?;
+    // No server can have this name.
+    let titles = sections.iter().map(|(name, _)| name.as_str()).chain(["(process)"]);
+    for (at, (title, table)) in titles.zip(&tables).enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{title}")?;
+        for Line { key, value, source } in table {
+            writeln!(out, "  {key:keys$}  {value:values$}  {source}")?;
+        }
     }
     Ok(())
 }
 
-/// COMMAND is in no layer, since it need not be text.
-fn command(loaded: &Loaded, lines: &mut Vec<Line>) {
-    if !loaded.from_command_line {
-        return;
+fn of_server(server: &Server, tree: &Node, loaded: &Loaded) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if loaded.from_command_line {
+        command(&server.command, &mut lines);
     }
-    let command = &loaded.config.server.command;
+    for (key, node) in tree.entries() {
+        if !(loaded.from_command_line && matches!(key.as_str(), "command" | "args")) {
+            flatten(key, node, &loaded.effective, &mut lines);
+        }
+    }
+    lines.sort_by(|a, b| a.key.cmp(&b.key));
+    lines
+}
+
+fn of_process(loaded: &Loaded) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let keys = loaded.effective.top.entries();
+    keys.iter().for_each(|(key, node)| flatten(key, node, &loaded.effective, &mut lines));
+    lines.sort_by(|a, b| a.key.cmp(&b.key));
+    lines
+}
+
+/// COMMAND is in no layer, since it need not be text.
+fn command(command: &Command, lines: &mut Vec<Line>) {
     let args: Vec<String> = command.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     let value = format!("[{}]", hide_arguments(&args).join(", "));
     let source = || "command line".to_owned();

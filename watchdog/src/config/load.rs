@@ -7,9 +7,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use serde::de::DeserializeOwned;
+
 use super::error::{ConfigError, ConfigErrors};
+use super::source::Sources;
 use super::tree::Node;
-use super::{Config, Link, settle};
+use super::{Config, Link, Server, settle};
 use layers::Layers;
 
 mod assign;
@@ -85,6 +88,8 @@ pub type KnownProbes<'a> = &'a dyn Fn(&Link) -> Result<(), String>;
 pub struct Loaded {
     /// The settled configuration.
     pub config: Config,
+    /// The file that was read.
+    pub file: Option<PathBuf>,
     /// What is not wrong but probably not meant, for the log.
     pub warnings: Vec<String>,
     /// Whether COMMAND was given, which then replaces the file's.
@@ -94,10 +99,11 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The name of the preset that the values started from.
+    /// The name of the preset that the values of a server started from.
     #[must_use]
-    pub fn preset(&self) -> &str {
-        self.effective.server.get("preset").and_then(Node::scalar).unwrap_or_default()
+    pub fn preset(&self, server: &str) -> &str {
+        let section = self.effective.servers.iter().find(|(name, _)| name == server);
+        section.and_then(|(_, section)| section.get("preset")).and_then(Node::scalar).unwrap_or_default()
     }
 }
 
@@ -105,8 +111,9 @@ impl Loaded {
 #[derive(Clone)]
 pub(crate) struct Effective {
     pub(crate) top: Node,
-    pub(crate) server: Node,
-    pub(crate) sources: super::source::Sources,
+    /// The section of each server of the configuration, in the same order.
+    pub(crate) servers: Vec<(String, Node)>,
+    pub(crate) sources: Sources,
 }
 
 impl std::fmt::Debug for Effective {
@@ -122,91 +129,144 @@ impl std::fmt::Debug for Effective {
 pub fn load(input: &Input, known: KnownProbes<'_>) -> Result<Loaded, ConfigErrors> {
     let layers = Layers::gather(input)?;
     let name = select::one(&layers, input).map_err(|error| unless_known(&layers, error))?;
-    let loaded = server(&layers, &name, input, known);
-    merge_errors(layers.errors, loaded)
+    assemble(layers, &[name], input, known)
+}
+
+/// Loads every server of a file (or the one that `--name` selects), for one process that supervises them all.
+///
+/// # Errors
+/// As [`load`], with what is wrong in all of the servers.
+pub fn load_all(input: &Input, known: KnownProbes<'_>) -> Result<Loaded, ConfigErrors> {
+    let layers = Layers::gather(input)?;
+    let without = "no servers to run: name a file with --config";
+    let names = select::all(&layers, input, without).map_err(|error| unless_known(&layers, error))?;
+    assemble(layers, &names, input, known)
 }
 
 /// What a file holds, for `check-config`.
 #[derive(Debug)]
 pub struct Checked {
-    /// The file that was read.
-    pub file: Option<PathBuf>,
-    /// Its servers that the sidecar form can run, each as it would be with `--name`.
-    pub servers: Vec<Loaded>,
+    /// Its servers that can be run.
+    pub loaded: Loaded,
     /// Its other servers, with the reason.
     pub others: Vec<(String, String)>,
 }
 
-/// Loads every server of a file (or the one that `--name` selects), as [`load`] would.
+/// Loads every server of a file (or the one that `--name` selects), less those that this version cannot run.
 ///
 /// # Errors
-/// As [`load`], and when no server is one that the sidecar form can run.
+/// As [`load_all`], and when no server is one that can be run.
 pub fn check(input: &Input, known: KnownProbes<'_>) -> Result<Checked, ConfigErrors> {
     let layers = Layers::gather(input)?;
-    let mut errors = layers.errors.clone();
-    let names = select::all(&layers, input).map_err(|error| unless_known(&layers, error))?;
-    let mut checked = Checked { file: layers.file_name(), servers: Vec::new(), others: Vec::new() };
-    for name in &names {
-        if let (Some(reason), true) = (layers.remote(name), names.len() > 1) {
-            checked.others.push((name.clone(), reason));
-            continue;
-        }
-        match server(&layers, name, input, known) {
-            Ok(loaded) => checked.servers.push(loaded),
-            // Values of `defaults`, of the environment and of options would be reported once for each server.
-            Err(found) => found.0.into_iter().for_each(|error| {
-                if !errors.contains(&error) {
-                    errors.push(error);
-                }
-            }),
+    let without = "no file to check: name one";
+    let names = select::all(&layers, input, without).map_err(|error| unless_known(&layers, error))?;
+    let mut others = Vec::new();
+    let mut run = Vec::with_capacity(names.len());
+    let selected = names.len() == 1;
+    for name in names {
+        match layers.remote(&name) {
+            Some(reason) if !selected => others.push((name, reason)),
+            _ => run.push(name),
         }
     }
-    if errors.is_empty() && checked.servers.is_empty() {
-        errors.push(ConfigError::new("no server here can be run: all of them are remote"));
+    if run.is_empty() {
+        let none = ConfigError::new("no server here can be run: all of them are remote");
+        return Err(unless_known(&layers, none));
     }
-    if errors.is_empty() { Ok(checked) } else { Err(ConfigErrors(errors)) }
+    Ok(Checked { loaded: assemble(layers, &run, input, known)?, others })
 }
 
-fn server(layers: &Layers, name: &str, input: &Input, known: KnownProbes<'_>) -> Result<Loaded, ConfigErrors> {
-    let mut errors = Vec::new();
+/// Settles the process and each of these servers, or reports all that is wrong in all of them.
+fn assemble(layers: Layers, names: &[String], input: &Input, known: KnownProbes<'_>) -> Result<Loaded, ConfigErrors> {
+    let mut errors = layers.errors.clone();
     let mut warnings = layers.warnings.clone();
-    let (mut server, mut top) = (layers.server(name, &mut warnings)?, layers.top()?);
-    let written_server = read::whole(&mut server, &layers.sources, &mut errors);
-    let written_top = read::whole(&mut top, &layers.sources, &mut errors);
-    let (Some(written_server), Some(written_top)) = (written_server, written_top) else {
-        return Err(ConfigErrors(errors));
-    };
-    // A misspelled `command` must not be reported again as a missing one.
-    if !errors.is_empty() || !layers.errors.is_empty() {
-        return merge_errors(errors, Err(ConfigErrors(Vec::new())));
+    layers.warn_of_strangers(names, &mut warnings);
+    let (mut servers, mut sections) = (Vec::new(), Vec::new());
+    for name in names {
+        match server(&layers, name, input, known, &mut warnings) {
+            Ok((server, section)) => {
+                servers.push(server);
+                sections.push((name.clone(), section));
+            }
+            Err(found) => add(&mut errors, found),
+        }
     }
-    let effective = Effective { top, server, sources: layers.sources.clone() };
+    match process(&layers, servers, &mut warnings) {
+        Ok((config, top)) if errors.is_empty() => Ok(Loaded {
+            config,
+            file: layers.file_name(),
+            warnings: once(warnings),
+            from_command_line: !input.command.is_empty(),
+            effective: Effective { top, servers: sections, sources: layers.sources },
+        }),
+        Ok(_) => Err(ConfigErrors(errors)),
+        Err(found) => {
+            add(&mut errors, found);
+            Err(ConfigErrors(errors))
+        }
+    }
+}
+
+/// One server with its merged section.
+fn server(
+    layers: &Layers,
+    name: &str,
+    input: &Input,
+    known: KnownProbes<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<(Server, Node), ConfigErrors> {
+    let (written, tree) = shape(layers, layers.server(name, warnings)?)?;
     let context = settle::Context {
         name,
         command: &input.command,
         environment: &layers.environment,
         section: layers.section(name).map(|section| section.origin.clone()),
-        effective: &effective,
+        tree: &tree,
+        sources: &layers.sources,
         known,
     };
-    let config = settle::config(written_top, written_server, &context, &mut warnings)?;
-    Ok(Loaded { config, warnings, from_command_line: !input.command.is_empty(), effective })
+    Ok((settle::server(written, &context, warnings)?, tree))
+}
+
+/// The process with its merged keys.
+fn process(layers: &Layers, servers: Vec<Server>, warnings: &mut Vec<String>) -> Result<(Config, Node), ConfigErrors> {
+    let (written, tree) = shape(layers, layers.top()?)?;
+    Ok((settle::config(written, servers, &tree, &layers.sources, warnings)?, tree))
+}
+
+/// Reads a merged tree. Nothing is settled while any key is misspelled: `comand` must not be reported again as a missing
+/// `command`.
+fn shape<T: DeserializeOwned>(layers: &Layers, mut tree: Node) -> Result<(T, Node), ConfigErrors> {
+    let mut errors = Vec::new();
+    match read::whole(&mut tree, &layers.sources, &mut errors) {
+        Some(written) if errors.is_empty() && layers.errors.is_empty() => Ok((written, tree)),
+        _ => Err(ConfigErrors(errors)),
+    }
+}
+
+/// Values of `defaults`, of the environment and of options would be reported once for each server.
+fn add(errors: &mut Vec<ConfigError>, found: ConfigErrors) {
+    for error in found.0 {
+        if !errors.contains(&error) {
+            errors.push(error);
+        }
+    }
+}
+
+/// The same for warnings.
+fn once(warnings: Vec<String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    for warning in warnings {
+        if !kept.contains(&warning) {
+            kept.push(warning);
+        }
+    }
+    kept
 }
 
 /// A file with a misspelled `servers` must not be called empty as well.
 fn unless_known(layers: &Layers, error: ConfigError) -> ConfigErrors {
     if layers.errors.is_empty() { error.into() } else { ConfigErrors(layers.errors.clone()) }
-}
-
-fn merge_errors(mut errors: Vec<ConfigError>, loaded: Result<Loaded, ConfigErrors>) -> Result<Loaded, ConfigErrors> {
-    match loaded {
-        Ok(loaded) if errors.is_empty() => Ok(loaded),
-        Ok(_) => Err(ConfigErrors(errors)),
-        Err(found) => {
-            errors.extend(found.0);
-            Err(ConfigErrors(errors))
-        }
-    }
 }
 
 #[cfg(test)]

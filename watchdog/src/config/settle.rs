@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::duration::Above;
 use super::error::{ConfigError, ConfigErrors};
-use super::load::{Effective, Environment, KnownProbes};
+use super::load::{Environment, KnownProbes};
+use super::source::Sources;
 use super::text::Written;
 use super::tree::{Node, Origin, Step};
 use super::words::Transport;
@@ -27,8 +28,10 @@ pub(crate) struct Context<'a> {
     pub(crate) environment: &'a Environment,
     /// Where the file describes the server.
     pub(crate) section: Option<Origin>,
-    /// The merged trees, for places.
-    pub(crate) effective: &'a Effective,
+    /// Its merged section, for places.
+    pub(crate) tree: &'a Node,
+    /// Where values come from.
+    pub(crate) sources: &'a Sources,
     /// The probes there are.
     pub(crate) known: KnownProbes<'a>,
 }
@@ -36,7 +39,7 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// The value at a path of the server's section, or the deepest on the way to it.
     fn node(&self, path: &[Step]) -> &Node {
-        self.effective.server.deepest(path)
+        self.tree.deepest(path)
     }
 
     /// An error about a key of the server's section.
@@ -47,7 +50,7 @@ impl Context<'_> {
 
     /// An error about a place in the server's section.
     fn error_at(&self, path: &[Step], message: impl Into<String>) -> ConfigError {
-        ConfigError::at(&self.effective.sources, self.node(path), message)
+        ConfigError::at(self.sources, self.node(path), message)
     }
 }
 
@@ -58,28 +61,35 @@ fn need<T>(value: Option<Written<T>>, key: &str) -> Result<T, ConfigError> {
         .ok_or_else(|| ConfigError::new(format!("`{key}` has no value, not even a built-in one")))
 }
 
-/// Settles everything, or reports all that is wrong.
+/// Settles the keys of the process; `tree` is what they were read from.
 pub(crate) fn config(
     top: file::Top,
-    server: file::Server,
-    context: &Context<'_>,
+    servers: Vec<Server>,
+    tree: &Node,
+    sources: &Sources,
     warnings: &mut Vec<String>,
 ) -> Result<Config, ConfigErrors> {
-    unused::warn(context.effective, warnings);
+    unused::of_process(tree, sources, warnings);
     let log = top.log.unwrap_or_default();
     let log = Log { level: need(log.level, "log.level")?, format: need(log.format, "log.format")? };
     let listen = need(top.control.unwrap_or_default().listen, "control.listen")?;
     Ok(Config {
+        servers,
         on_permanent_failure: need(top.on_permanent_failure, "on_permanent_failure")?,
         events: Events { stderr: need(top.events.unwrap_or_default().stderr, "events.stderr")? },
         log,
         control: Control { listen },
-        server: self::server(server, context, warnings)?,
     })
 }
 
-fn server(written: file::Server, context: &Context<'_>, warnings: &mut Vec<String>) -> Result<Server, ConfigErrors> {
+/// Settles one server, or reports all that is wrong with it.
+pub(crate) fn server(
+    written: file::Server,
+    context: &Context<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Server, ConfigErrors> {
     let mut errors = Vec::new();
+    unused::of_server(context.tree, context.sources, warnings);
     refuse_remote(&written, context)?;
     let command = command::settle(&written, context, &mut errors, warnings);
     let restart = keep(restart::settle(written.restart.unwrap_or_default(), context), &mut errors);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::load::{Input, Setting, load};
+use crate::config::load::{Input, Setting, load, load_all};
 
 fn explained(input: &Input) -> String {
     let loaded = load(input, &|_| Ok(())).unwrap();
@@ -53,4 +53,20 @@ fn a_command_of_the_command_line_replaces_the_files() {
     let out = explained(&Input { command: vec!["/bin/x".into(), "a\u{1b}b".into()], ..Input::default() });
     assert_eq!(line(&out, "command"), ["command", "/bin/x", "command line"]);
     assert_eq!(line(&out, "args"), ["args", "[a b]", "command line"]);
+}
+
+#[test]
+fn several_servers_and_the_process_have_a_part_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("c.yaml");
+    std::fs::write(&file, "servers:\n  a: {command: x}\n  b: {command: y}\n").unwrap();
+    let loaded = load_all(&Input { config: Some(file), ..Input::default() }, &|_| Ok(())).unwrap();
+    let mut out = Vec::new();
+    explain(&loaded, &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    let parts: Vec<&str> = out.split("\n\n").collect();
+    let heads: Vec<_> = parts.iter().map(|part| part.lines().next().unwrap()).collect();
+    assert_eq!(heads, ["a", "b", "(process)"], "{out}");
+    assert_eq!((line(parts[0], "command")[1], line(parts[1], "command")[1]), ("x", "y"));
+    assert!(parts[2].contains("  log.level") && !parts[0].contains("  log.level"), "{out}");
 }

@@ -96,7 +96,7 @@ impl Layers {
         servers.map(|servers| servers.entries().iter().map(|(name, _)| name.clone()).collect()).unwrap_or_default()
     }
 
-    /// Why the sidecar form cannot run this server of the file, where it is a remote one.
+    /// Why this version cannot run this server of the file, where it is a remote one.
     pub(super) fn remote(&self, name: &str) -> Option<String> {
         let server = self.section(name)?;
         let kind = server.get("type").and_then(Node::scalar).filter(|kind| *kind != "stdio");
@@ -116,7 +116,6 @@ impl Layers {
     pub(super) fn server(&self, name: &str, warnings: &mut Vec<String>) -> Result<Node, ConfigError> {
         let lower: Vec<&Node> = self.defaults().into_iter().chain(self.section(name)).collect();
         let upper: Vec<&Node> = of_server(&self.variables, name).chain(of_server(&self.options, name)).collect();
-        self.warn_of_strangers(name, warnings);
 
         let mut tree = parse_builtin(builtin::SERVER, Sources::BUILT_IN)?;
         let written = || lower.iter().chain(&upper).copied();
@@ -170,16 +169,19 @@ impl Layers {
         parse_builtin(preset.section(), self.sources.of_preset(preset))
     }
 
-    /// Warns of variables for one server that is not this one, unless the file has it.
-    fn warn_of_strangers(&self, name: &str, warnings: &mut Vec<String>) {
-        let known: Vec<String> = self.names().iter().map(|name| variables::fold(name)).collect();
+    /// Warns of variables for one server that is none of these, unless the file has it.
+    pub(super) fn warn_of_strangers(&self, names: &[String], warnings: &mut Vec<String>) {
+        let known: Vec<String> = self.names().iter().chain(names).map(|name| variables::fold(name)).collect();
+        let here = match names {
+            [only] => format!("the server here is `{only}`"),
+            _ => format!("the servers here are {}", names.join(", ")),
+        };
         for assignment in &self.variables {
             if let Scope::Named(folded) = &assignment.scope
-                && *folded != variables::fold(name)
                 && !known.contains(folded)
             {
                 let variable = self.sources.name(&assignment.tree.origin);
-                warnings.push(format!("{variable} has no effect: the server here is `{name}`"));
+                warnings.push(format!("{variable} has no effect: {here}"));
             }
         }
     }

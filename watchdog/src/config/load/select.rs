@@ -32,8 +32,8 @@ pub(super) fn one(layers: &Layers, input: &Input) -> Result<String, ConfigError>
 }
 
 /// Every server of the file, or the one that was asked for.
-pub(super) fn all(layers: &Layers, input: &Input) -> Result<Vec<String>, ConfigError> {
-    let names = in_file(layers, input, "no file to check: name one")?;
+pub(super) fn all(layers: &Layers, input: &Input, without: &str) -> Result<Vec<String>, ConfigError> {
+    let names = in_file(layers, input, without)?;
     match asked(layers, input)? {
         Some(name) => known(name, &names, layers).map(|name| vec![name]),
         None => Ok(names),

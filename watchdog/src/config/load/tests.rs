@@ -8,6 +8,7 @@ mod errors;
 mod layers;
 mod secrets;
 mod selection;
+mod several;
 
 /// A situation: a file, variables and options.
 struct Case {
@@ -68,20 +69,35 @@ impl Case {
     }
 
     #[track_caller]
+    fn all(&self) -> Loaded {
+        load_all(&self.input, &known).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    #[track_caller]
     fn ok(&self) -> Loaded {
         self.load().unwrap_or_else(|errors| panic!("{errors}"))
     }
 
     #[track_caller]
     fn server(&self) -> Server {
-        self.ok().config.server
+        self.ok().config.only().clone()
     }
 
     /// All errors as one text, with the folder left out.
     #[track_caller]
     fn error(&self) -> String {
-        let errors = self.load().expect_err("this configuration must not load");
-        errors.to_string().replace(&format!("{}/", self.folder.path().display()), "")
+        self.shown(&self.load().expect_err("this configuration must not load").to_string())
+    }
+
+    /// The same for all servers of the file.
+    #[track_caller]
+    fn error_of_all(&self) -> String {
+        let errors = load_all(&self.input, &known).expect_err("this configuration must not load");
+        self.shown(&errors.to_string())
+    }
+
+    fn shown(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.folder.path().display()), "")
     }
 }
 

@@ -51,7 +51,7 @@ fn described(
     let Some(Written(command)) = &written.command else {
         let message = format!("the server `{}` has no `command`", context.name);
         errors.push(match &context.section {
-            Some(section) => ConfigError::located(&context.effective.sources, section, Target::Key(0), message),
+            Some(section) => ConfigError::located(context.sources, section, Target::Key(0), message),
             None => ConfigError::new(message),
         });
         return None;
@@ -115,7 +115,7 @@ fn env_file(name: &str, context: &Context<'_>) -> Result<Vec<(String, String)>, 
     let wrong = |message: String| context.error("env_file", message);
     let name = expand(name, |name| context.environment.get(name)).map_err(wrong)?;
     let node = context.node(&[Step::Key("env_file".to_owned())]);
-    let folder = context.effective.sources.folder(node.origin.source).unwrap_or_else(|| Path::new(""));
+    let folder = context.sources.folder(node.origin.source).unwrap_or_else(|| Path::new(""));
     let path = folder.join(&name);
     let text = read(&path).map_err(|error| wrong(format!("{} cannot be read: {error}", path.display())))?;
     environment::parse_file(&text).map_err(|(line, error)| wrong(format!("{}:{line}: {error}", path.display())))

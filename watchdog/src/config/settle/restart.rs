@@ -42,8 +42,6 @@ fn delays(written: &file::Restart, context: &Context<'_>) -> Result<Delays, Conf
 
 /// Whether the maximum is the user's own.
 fn is_written(context: &Context<'_>) -> bool {
-    let node = context.effective.server.at("restart.max_delay");
-    node.is_some_and(|node| {
-        !matches!(context.effective.sources.get(node.origin.source), Source::BuiltIn | Source::Preset(_))
-    })
+    let node = context.tree.at("restart.max_delay");
+    node.is_some_and(|node| !matches!(context.sources.get(node.origin.source), Source::BuiltIn | Source::Preset(_)))
 }

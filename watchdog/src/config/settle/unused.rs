@@ -1,7 +1,6 @@
 //! Keys that are understood and checked, but do nothing in this version. Saying so is better than silence.
 
-use crate::config::load::Effective;
-use crate::config::source::Source;
+use crate::config::source::{Source, Sources};
 use crate::config::tree::Node;
 
 /// Of the process.
@@ -22,17 +21,21 @@ const TOP: [&str; 11] = [
 /// Of a server.
 const SERVER: [&str; 4] = ["headers", "shared", "sharing", "listen"];
 
-/// Adds a warning for each that is written.
-pub(super) fn warn(effective: &Effective, warnings: &mut Vec<String>) {
-    each(&effective.top, &TOP, effective, warnings);
-    each(&effective.server, &SERVER, effective, warnings);
+/// Adds a warning for each key of the process that is written.
+pub(super) fn of_process(tree: &Node, sources: &Sources, warnings: &mut Vec<String>) {
+    each(tree, &TOP, sources, warnings);
 }
 
-fn each(tree: &Node, keys: &[&str], effective: &Effective, warnings: &mut Vec<String>) {
+/// The same for the keys of a server.
+pub(super) fn of_server(tree: &Node, sources: &Sources, warnings: &mut Vec<String>) {
+    each(tree, &SERVER, sources, warnings);
+}
+
+fn each(tree: &Node, keys: &[&str], sources: &Sources, warnings: &mut Vec<String>) {
     for key in keys {
         let Some(node) = tree.at(key) else { continue };
-        if !matches!(effective.sources.get(node.origin.source), Source::BuiltIn) {
-            warnings.push(format!("{}: `{key}` has no effect in this version", effective.sources.name(&node.origin)));
+        if !matches!(sources.get(node.origin.source), Source::BuiltIn) {
+            warnings.push(format!("{}: `{key}` has no effect in this version", sources.name(&node.origin)));
         }
     }
 }

@@ -16,7 +16,7 @@ fn schedule(delays: &[u64]) -> Delays {
 #[test]
 fn nothing_written_means_the_defaults() {
     let config = Case::command().ok().config;
-    let server = config.server;
+    let server = config.only().clone();
     assert_eq!((server.name.as_str(), server.enabled, server.start), ("fake-server", true, Start::Eager));
     assert_eq!((server.tool_timeout, server.request_deadline), (secs(40), None));
     let shutdown = server.shutdown;
@@ -169,8 +169,8 @@ fn variables_reach_keys_of_both_kinds() {
     assert_eq!((config.on_permanent_failure, config.log.level), (OnPermanentFailure::Exit, LogLevel::Error));
     assert_eq!(config.control.listen, ControlListen::Tcp("127.0.0.1:9901".to_owned()));
     assert_eq!(config.events.stderr, EventForm::Off);
-    assert_eq!((config.server.restart.delays, config.server.tool_timeout), (schedule(&[0, 1]), secs(120)));
-    assert_eq!(config.server.health.interval, Some(secs(120)), "an empty variable is as good as none");
+    assert_eq!((config.only().restart.delays.clone(), config.only().tool_timeout), (schedule(&[0, 1]), secs(120)));
+    assert_eq!(config.only().health.interval, Some(secs(120)), "an empty variable is as good as none");
     let case = Case::command().env("MCP_WATCHDOG_LOG", "error").env("MCP_WATCHDOG_LOG__LEVEL", "trace");
     assert_eq!(case.ok().config.log.level, LogLevel::Trace);
 }
@@ -226,8 +226,8 @@ fn retry_variables_keep_a_strategy_that_somebody_chose() {
         Case::command().env("MCP_WATCHDOG_PRESET", "relentless"),
     ] {
         let loaded = case.env("CONNECTION_RETRY_DELAY", "2s").env("CONNECTION_RETRY_ATTEMPTS", "9").ok();
-        assert_eq!(loaded.config.server.restart.delays, schedule(&[0, 1, 2, 5, 10, 30, 60]));
-        assert_eq!(loaded.config.server.restart.max_attempts, Some(9));
+        assert_eq!(loaded.config.only().restart.delays, schedule(&[0, 1, 2, 5, 10, 30, 60]));
+        assert_eq!(loaded.config.only().restart.max_attempts, Some(9));
         let [warning] = &loaded.warnings[..] else { panic!("{:?}", loaded.warnings) };
         assert!(warning.starts_with("CONNECTION_RETRY_DELAY has no effect"), "{warning}");
     }

@@ -132,7 +132,7 @@ fn checking_a_file_looks_at_every_server() {
     let text = "servers: {fs: {command: a, enabled: false}, docs: {type: http, url: 'http://x'}, b: {command: c}}";
     let checked = check(&Case::file(text).input, &known).unwrap();
     assert_eq!(
-        checked.servers.iter().map(|loaded| loaded.config.server.name.as_str()).collect::<Vec<_>>(),
+        checked.loaded.config.servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>(),
         ["fs", "b"]
     );
     assert_eq!(checked.others, [("docs".to_owned(), "remote (http), not run by this version".to_owned())]);

@@ -1,0 +1,98 @@
+//! All servers of a file, for one process.
+
+use super::*;
+
+const TWO: &str = "\
+defaults:
+  preset: patient
+  env: {LOG: warn, A: d}
+servers:
+  memory:
+    command: npx
+    args: [memory]
+    env: {A: m}
+  browser-2: {command: browser, restart: {hold: 2s}, enabled: false}
+log: {level: warn}
+";
+
+fn names(loaded: &Loaded) -> Vec<&str> {
+    loaded.config.servers.iter().map(|server| server.name.as_str()).collect()
+}
+
+fn env<'a>(server: &'a Server, name: &str) -> Option<&'a std::ffi::OsStr> {
+    server.command.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
+}
+
+#[test]
+fn every_server_has_the_defaults_key_by_key() {
+    let loaded = Case::file(TWO).all();
+    assert_eq!(names(&loaded), ["memory", "browser-2"], "in the order of the file");
+    let [memory, browser] = &loaded.config.servers[..] else { panic!("two servers") };
+    assert_eq!((env(memory, "LOG"), env(memory, "A")), (Some("warn".as_ref()), Some("m".as_ref())));
+    assert_eq!((env(browser, "LOG"), env(browser, "A")), (Some("warn".as_ref()), Some("d".as_ref())));
+    assert_eq!((memory.restart.hold, browser.restart.hold), (secs(10), secs(2)));
+    assert_eq!((memory.enabled, browser.enabled), (true, false));
+    assert_eq!((loaded.preset("memory"), loaded.preset("browser-2")), ("patient", "patient"));
+    assert_eq!(loaded.config.log.level, crate::config::LogLevel::Warn);
+    assert!(loaded.file.is_some() && loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+}
+
+#[test]
+fn a_name_selects_one_of_them() {
+    assert_eq!(names(&Case::file(TWO).name("browser-2").all()), ["browser-2"]);
+}
+
+#[test]
+fn variables_are_for_one_server_or_for_all() {
+    let case = Case::file(TWO)
+        .env("MCP_WATCHDOG_SERVERS__MEMORY__ENABLED", "false")
+        .env("MCP_WATCHDOG_SERVERS__BROWSER_2__ENABLED", "true")
+        .env("MCP_WATCHDOG_TOOL_TIMEOUT", "7")
+        .env("MCP_WATCHDOG_SERVERS__OTHER__ENABLED", "false");
+    let loaded = case.all();
+    let seen: Vec<_> = loaded.config.servers.iter().map(|server| (server.enabled, server.tool_timeout)).collect();
+    assert_eq!(seen, [(false, secs(7)), (true, secs(7))]);
+    assert_eq!(
+        loaded.warnings,
+        ["MCP_WATCHDOG_SERVERS__OTHER__ENABLED has no effect: the servers here are memory, browser-2"]
+    );
+}
+
+#[test]
+fn all_errors_of_all_servers_are_told_together() {
+    let text = "\
+defaults: {restart: {delays: []}}
+servers:
+  a: {args: [x]}
+  b: {command: \"${NO}\"}
+  c: {command: x, probe: {chain: [{type: pong}]}}
+";
+    let error = Case::file(text).error_of_all();
+    let heads: Vec<&str> = error.lines().filter(|line| line.starts_with("config")).collect();
+    let expected = [
+        "config.yaml:3:3: servers: the server `a` has no `command`",
+        "config.yaml:1:30: defaults.restart.delays: needs at least one delay; the last one is held",
+        "config.yaml:4:16: servers.b.command: the variable `NO` is not set, and has no default (`${NO:-default}`)",
+        "config.yaml:5:35: servers.c.probe.chain[0]: there is no probe `pong`",
+    ];
+    assert_eq!(heads, expected, "the error in `defaults` only once");
+}
+
+#[test]
+fn a_name_twice_is_an_error_that_names_both_lines() {
+    let text = "servers:\n  fs: {command: a}\n  b: {command: b}\n  fs: {command: c}\n";
+    let error = Case::file(text).error_of_all();
+    assert!(error.starts_with("config.yaml:4:3: servers: duplicate server name \"fs\" (first at line 2)"), "{error}");
+}
+
+#[test]
+fn a_remote_server_is_refused_among_others() {
+    let error = Case::file("servers: {a: {command: x}, docs: {type: sse, url: 'http://x/sse'}}").error_of_all();
+    assert!(error.starts_with("config.yaml:1:41: servers.docs.type: a remote server cannot be run by this"), "{error}");
+}
+
+#[test]
+fn without_a_file_the_places_are_named() {
+    let error = load_all(&Case::with(Input::default()).input, &known).unwrap_err().to_string();
+    assert!(error.starts_with("no servers to run: name a file with --config (looked for "), "{error}");
+}
