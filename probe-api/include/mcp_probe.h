@@ -1,9 +1,9 @@
 /*
  * mcp_probe.h - health probes for mcp-watchdog, ABI 1.0.
  *
- * A plugin is a shared library that exports one object:
+ * A plugin is a shared library that defines and exports one object, and may hide everything else (-fvisibility=hidden):
  *
- *     const mcp_probe_plugin mcp_probe_plugin_v1 = { MCP_PROBE_MAGIC, sizeof(mcp_probe_plugin), ... };
+ *     const mcp_probe_plugin mcp_probe_plugin_v1 = { .magic = MCP_PROBE_MAGIC, .size = sizeof(mcp_probe_plugin), ... };
  *
  * It is loaded into a process of its own (the probe host). Whatever it does there - crash, hang, fork, print - reaches neither
  * the watchdog nor the supervised server.
@@ -15,7 +15,9 @@
  *   - create(), check() and destroy() of one instance run on one thread, one after the other.
  *   - Host functions may be called from any thread. After check() has returned, its mcp_check is stale: calls with it do nothing
  *     (call() gives MCP_CALL_CANCELLED).
- *   - Structs only grow at the end. Read no field beyond `size`: of the host's struct, if (host->size > offsetof(...)).
+ *   - The host's struct and its functions stay where they are for the life of the process.
+ *   - Structs only grow at the end. Read no field beyond `size`: of the host's struct, if (host->size > offsetof(...)). What
+ *     ABI 1.0 has is always there.
  *   - No exception and no longjmp may leave a function of the plugin.
  */
 #ifndef MCP_PROBE_H
@@ -80,7 +82,7 @@ typedef struct {
     void (*log)(mcp_check *, int32_t level, mcp_str text);
 } mcp_probe_host;
 
-/* What a plugin exports. */
+/* What a plugin exports. All up to check is required; what is behind it may be NULL. */
 typedef struct {
     uint64_t magic; /* MCP_PROBE_MAGIC */
     uint32_t size;  /* sizeof(mcp_probe_plugin) */
@@ -96,10 +98,16 @@ typedef struct {
     void *(*create)(const mcp_probe_host *, mcp_str config_json, mcp_check *diag);
     /* Examines the server once and gives a verdict. context_json is described in docs/probes.md; keys may be added. */
     int32_t (*check)(void *self, const mcp_probe_host *, mcp_check *, mcp_str context_json);
-    void (*destroy)(void *self); /* may be NULL */
-    /* A JSON Schema of `config:` for `mcp-watchdog plugins check`; may be NULL. */
+    void (*destroy)(void *self);
+    /* A JSON Schema of `config:` for `mcp-watchdog plugins check`. */
     const char *config_schema;
 } mcp_probe_plugin;
+
+/* The plugin defines it. This declaration exports it, and gives it the linkage of C in C++. */
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+extern const mcp_probe_plugin mcp_probe_plugin_v1;
 
 #ifdef __cplusplus
 }

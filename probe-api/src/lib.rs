@@ -2,17 +2,20 @@
 //!
 //! A probe answers one question: is this MCP server alive? It is asked when a call is overdue, periodically, or by an
 //! operator, and it may send requests to the supervised server through its [`Context`]. The same [`Probe`] trait is
-//! implemented by the built-in probes and by everything that users add.
+//! implemented by the built-in probes and by everything that users add: [`declare_probe!`] makes a plugin of one.
 
 use std::time::Duration;
 
 pub use async_trait::async_trait;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+// A plugin needs no other crate: `#[derive(probe_api::serde::Deserialize)] #[serde(crate = "probe_api::serde")]`.
+pub use {serde, serde_json};
 
 pub mod abi;
 pub mod options;
+pub mod plugin;
 pub mod testing;
 
 /// Is the server alive? Implemented by built-in probes and by plugins alike.
@@ -31,6 +34,8 @@ pub trait ProbeKind: Probe + Sized {
     const NAME: &'static str;
     /// The link's options; use `deny_unknown_fields`, so that a typo is an error.
     type Config: DeserializeOwned;
+    /// A JSON Schema of [`Config`](Self::Config), which `mcp-watchdog plugins check` shows; empty where there is none.
+    const CONFIG_SCHEMA: &'static str = "";
     /// Makes a probe.
     ///
     /// # Errors
@@ -133,7 +138,7 @@ pub enum Era {
 }
 
 /// Why a probe runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Trigger {
@@ -143,11 +148,18 @@ pub enum Trigger {
     Periodic,
     /// An operator asked.
     Manual,
+    /// A reason that only newer watchdogs have.
+    #[default]
+    #[serde(other)]
+    Other,
 }
 
 /// The server as it was when a check began.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+///
+/// A plugin reads it as its own version of this crate knows it: what a newer watchdog adds is passed over, and what it does not
+/// tell is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// The server's name.
@@ -157,6 +169,7 @@ pub struct Snapshot {
     /// The process that was started as COMMAND.
     pub pid: Option<u32>,
     /// How the client opened the session.
+    #[serde(deserialize_with = "if_known")]
     pub era: Option<Era>,
     /// The protocol version that the client used last.
     pub protocol_version: Option<String>,
@@ -176,19 +189,13 @@ impl Snapshot {
     /// A snapshot with nothing known but the name; for tests and for hosts that fill in the rest.
     #[must_use]
     pub fn new(server: impl Into<String>, generation: u64, trigger: Trigger) -> Self {
-        Self {
-            server: server.into(),
-            generation,
-            pid: None,
-            era: None,
-            protocol_version: None,
-            trigger,
-            in_flight: 0,
-            last_byte_ms_ago: None,
-            since_start_ms: 0,
-            process: ProcessFacts::default(),
-        }
+        Self { server: server.into(), generation, trigger, ..Self::default() }
     }
+}
+
+/// A value of an enumeration that may have grown since this crate was built: what it does not know is `None`.
+fn if_known<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Value::deserialize(deserializer).map(|value| serde_json::from_value(value).ok())
 }
 
 /// What the operating system tells of a server's processes at one moment. What it does not tell is empty.
@@ -197,6 +204,7 @@ impl Snapshot {
 #[non_exhaustive]
 pub struct ProcessFacts {
     /// What the process that was started as COMMAND is doing.
+    #[serde(deserialize_with = "if_known")]
     pub state: Option<ProcessState>,
     /// Everything alive in its process tree, itself included.
     pub pids: Vec<u32>,
