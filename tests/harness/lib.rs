@@ -35,6 +35,7 @@ mod answer;
 mod checks;
 mod lives;
 mod message;
+pub mod plugins;
 mod process;
 mod session;
 mod setup;

@@ -1,5 +1,6 @@
 //! The integration tests, in one binary.
 
+mod abi;
 mod cli;
 mod faults;
 mod fixture;

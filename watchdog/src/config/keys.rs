@@ -47,11 +47,9 @@ pub(crate) fn server() -> Vec<Key> {
     keys
 }
 
-/// The keys beside `servers` and `defaults`. One of them is a map that can also be written as one word.
+/// The keys beside `servers` and `defaults`.
 pub(crate) fn top() -> Vec<Key> {
-    let mut keys = of::<file::Top>(&["servers", "defaults"]);
-    keys.push(Key { path: "events.throttle".to_owned(), holds: Holds::Scalar });
-    keys
+    of::<file::Top>(&["servers", "defaults"])
 }
 
 fn of<'de, T: Deserialize<'de>>(without: &[&str]) -> Vec<Key> {

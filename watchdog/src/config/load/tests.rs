@@ -4,7 +4,6 @@ use super::*;
 use crate::config::Server;
 
 mod child;
-mod control;
 mod errors;
 mod layers;
 mod secrets;

@@ -1,0 +1,4 @@
+/* Has no check. */
+#include "base.h"
+
+const mcp_probe_plugin mcp_probe_plugin_v1 = { VERSION, NAME("null_check"), .create = make };
