@@ -3,13 +3,17 @@
 //! What is *written* (YAML, environment, options) lives in `config::file` and is merged and checked by `config::load`;
 //! the engine sees only the types of this module.
 
+pub use control::{Control, ControlListen, Listen, Management, Ready, Require, TcpAddress, Token};
+pub use output::{EventFile, EventForm, EventFormat, EventThrottle, Events, Log, LogFormat, LogLevel};
 pub use probing::{ChainMode, Health, Link, OnProbeFailure, OnUnhealthy, Probe};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+mod address;
 mod builtin;
+mod control;
 mod debug;
 mod document;
 pub mod duration;
@@ -22,6 +26,7 @@ mod file;
 mod hint;
 mod keys;
 pub mod load;
+mod output;
 pub mod preset;
 mod probing;
 mod secret;
@@ -40,12 +45,18 @@ pub struct Config {
     pub servers: Vec<Server>,
     /// What becomes of the process when the server has failed for good.
     pub on_permanent_failure: OnPermanentFailure,
-    /// How events are written to stderr.
+    /// When the whole counts as ready.
+    pub ready: Ready,
+    /// How events are told.
     pub events: Events,
     /// The log.
     pub log: Log,
-    /// Where the control plane listens.
+    /// The control plane.
     pub control: Control,
+    /// Tools for looking at servers and restarting them.
+    pub mgmt: Management,
+    /// Where it is remembered which servers were enabled and disabled at run time.
+    pub state_file: Option<PathBuf>,
 }
 
 impl Config {
@@ -56,26 +67,6 @@ impl Config {
     }
 }
 
-/// `control`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Control {
-    /// Where commands are taken.
-    pub listen: ControlListen,
-}
-
-/// `control.listen`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ControlListen {
-    /// A unix socket in the runtime folder.
-    Auto,
-    /// Nowhere.
-    Off,
-    /// This unix socket.
-    Unix(PathBuf),
-    /// This TCP address, `HOST:PORT`.
-    Tcp(String),
-}
-
 /// `on_permanent_failure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnPermanentFailure {
@@ -83,59 +74,6 @@ pub enum OnPermanentFailure {
     Stay,
     /// Exit with code 70, for container entrypoints.
     Exit,
-}
-
-/// `log`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Log {
-    /// The least severe level that is written.
-    pub level: LogLevel,
-    /// Lines for people, or one JSON object per line.
-    pub format: LogFormat,
-}
-
-/// `log.level`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogLevel {
-    /// Nothing at all.
-    Off,
-    /// Failures.
-    Error,
-    /// And what may become one.
-    Warn,
-    /// And what an operator wants to know.
-    Info,
-    /// And what a developer wants to know.
-    Debug,
-    /// Everything but payloads.
-    Trace,
-}
-
-/// `log.format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// Lines for people.
-    Text,
-    /// One JSON object per line.
-    Json,
-}
-
-/// `events`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Events {
-    /// Whether and how events appear on stderr among the log lines.
-    pub stderr: EventForm,
-}
-
-/// `events.stderr`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventForm {
-    /// In the form of the log lines.
-    Text,
-    /// One JSON object a line, whatever form the log has.
-    Jsonl,
-    /// Not at all.
-    Off,
 }
 
 /// One server: a section under `servers:`.
@@ -149,6 +87,8 @@ pub struct Server {
     pub enabled: bool,
     /// Whether it is started at once or at the first request.
     pub start: Start,
+    /// Where its clients come in when several servers are served; the engine's choice when empty.
+    pub listen: Vec<Listen>,
     /// Suspicion: a request that is unanswered for so long runs the probe chain.
     pub tool_timeout: Duration,
     /// The same for single tools, by name.

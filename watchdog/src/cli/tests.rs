@@ -215,13 +215,10 @@ fn check_config_says_what_it_found() {
 fn check_config_warns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.yaml");
-    std::fs::write(&path, "mgmt: {inject: true}\nservers: {a: {command: x}, b: {command: y}}\n").unwrap();
+    std::fs::write(&path, "frontends: []\nservers: {a: {command: x}, b: {command: y}}\n").unwrap();
     let name = path.display().to_string();
     let (exit, _, err) = check(&["check-config", &name], &[]);
-    assert_eq!(
-        (exit, err),
-        (Exit::Done, format!("warning: {name}:1:16: `mgmt.inject` has no effect in this version\n"))
-    );
+    assert_eq!((exit, err), (Exit::Done, format!("warning: {name}:1:12: `frontends` has no effect in this version\n")));
 }
 
 #[test]

@@ -39,8 +39,11 @@ limits: {max_line: 64MiB, stray_stdout: log}
 
 /// The other keys.
 pub(super) const TOP: &str = "
-control: {listen: auto}
-events: {stderr: text}
+control: {listen: auto, allow_remote: false}
+mgmt: {inject: false, tool_prefix: mcp_watchdog_, allow_disable: false}
+# A row of attempts is told ten times, then four times an hour: 10 and about 96 a day instead of 1,440.
+events: {stderr: text, format: jsonl, ring: 1024, throttle: {burst: 10, every: 15m}, rotate: {max_size: 10MiB, keep: 5}}
+ready: {require: any}
 log: {level: info, format: text}
 on_permanent_failure: stay
 ";

@@ -14,11 +14,22 @@ pub(crate) fn settle(root: &mut Node, sources: &Sources, errors: &mut Vec<Config
     duplicates(root, sources, errors);
     merges(root);
     strip_extensions(root);
+    process(root);
     if let Some(defaults) = root.get_mut("defaults") {
         section(defaults, sources, errors);
     }
     if let Some(Value::Map(servers)) = root.get_mut("servers").map(|node| &mut node.value) {
         servers.iter_mut().for_each(|(_, server)| section(server, sources, errors));
+    }
+}
+
+/// Settles the keys of the process: `throttle: off` is a burst without end.
+pub(crate) fn process(root: &mut Node) {
+    let Some(throttle) = root.get_mut("events").and_then(|events| events.get_mut("throttle")) else { return };
+    if throttle.scalar() == Some("off") {
+        let origin = throttle.origin.clone();
+        *throttle = Node::empty(origin.clone());
+        throttle.put(&["burst"], Node::text("unlimited", origin));
     }
 }
 

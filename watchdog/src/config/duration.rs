@@ -77,5 +77,25 @@ impl FromText for LineLimit {
     }
 }
 
+/// The size at which a file is put aside. Below the least, files would change with every few lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileLimit(pub(crate) Option<usize>);
+
+impl FromText for FileLimit {
+    const EXPECTED: &'static str = "a size from 64KiB on, or `unlimited`";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text == "unlimited" {
+            return Ok(Self(None));
+        }
+        let Size(bytes) = Size::from_text(text)?;
+        if bytes < 64 << 10 {
+            Err(format!("must be at least 64KiB, not {}", quoted(text)))
+        } else {
+            Ok(Self(Some(bytes)))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

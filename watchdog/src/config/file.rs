@@ -12,14 +12,13 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::EventForm;
-use super::duration::{Above, LineLimit, OrOff, Size};
+use super::duration::{Above, FileLimit, LineLimit, OrOff, Size};
 use super::preset::Preset;
-use super::text::{Attempts, Count, Factor, Fraction, Written};
-use super::words::{Announce, Dropped, EventFormat, Transport, Version};
+use super::text::{Attempts, Count, Factor, Fraction, ToolPrefix, Written};
+use super::words::{Announce, Dropped, Transport, Version};
 use super::{
-    ChainMode, ControlListen, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy, RetryTools,
-    Start, StrayStdout, ToolErrors,
+    ChainMode, ControlListen, EventForm, EventFormat, Listen, LogFormat, LogLevel, OnCall, OnPermanentFailure,
+    OnProbeFailure, OnUnhealthy, Require, RetryTools, Start, StrayStdout, TcpAddress, ToolErrors,
 };
 
 type Text = Option<Written<String>>;
@@ -35,6 +34,7 @@ pub(crate) struct Top {
     pub(crate) events: Option<Events>,
     pub(crate) log: Option<Log>,
     pub(crate) on_permanent_failure: Option<Written<OnPermanentFailure>>,
+    pub(crate) ready: Option<Ready>,
     pub(crate) state_file: Text,
     pub(crate) frontends: Option<Vec<Frontend>>,
     pub(crate) defaults: Option<Server>,
@@ -46,7 +46,7 @@ pub(crate) struct Top {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Control {
     pub(crate) listen: Option<Written<ControlListen>>,
-    pub(crate) health_listen: Text,
+    pub(crate) health_listen: Option<Written<TcpAddress>>,
     pub(crate) token_file: Text,
     pub(crate) allow_remote: Switch,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Control {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Management {
     pub(crate) inject: Switch,
-    pub(crate) tool_prefix: Text,
+    pub(crate) tool_prefix: Option<Written<ToolPrefix>>,
     pub(crate) allow_disable: Switch,
 }
 
@@ -68,6 +68,31 @@ pub(crate) struct Events {
     pub(crate) file: Text,
     pub(crate) format: Option<Written<EventFormat>>,
     pub(crate) ring: Option<Written<Count>>,
+    pub(crate) throttle: Option<Throttle>,
+    pub(crate) rotate: Option<Rotate>,
+}
+
+/// `events.throttle`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Throttle {
+    pub(crate) burst: Option<Written<Attempts>>,
+    pub(crate) every: Option<Written<Above>>,
+}
+
+/// `events.rotate`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rotate {
+    pub(crate) max_size: Option<Written<FileLimit>>,
+    pub(crate) keep: Option<Written<usize>>,
+}
+
+/// `ready`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ready {
+    pub(crate) require: Option<Written<Require>>,
 }
 
 /// `log`
@@ -126,7 +151,7 @@ pub(crate) struct Server {
     pub(crate) keepalive: Option<KeepAlive>,
     pub(crate) shared: Switch,
     pub(crate) sharing: Option<Sharing>,
-    pub(crate) listen: Option<Vec<Written<String>>>,
+    pub(crate) listen: Option<Vec<Written<Listen>>>,
 }
 
 /// `restart`

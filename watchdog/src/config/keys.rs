@@ -47,9 +47,11 @@ pub(crate) fn server() -> Vec<Key> {
     keys
 }
 
-/// The keys beside `servers` and `defaults`.
+/// The keys beside `servers` and `defaults`. One of them is a map that can also be written as one word.
 pub(crate) fn top() -> Vec<Key> {
-    of::<file::Top>(&["servers", "defaults"])
+    let mut keys = of::<file::Top>(&["servers", "defaults"]);
+    keys.push(Key { path: "events.throttle".to_owned(), holds: Holds::Scalar });
+    keys
 }
 
 fn of<'de, T: Deserialize<'de>>(without: &[&str]) -> Vec<Key> {

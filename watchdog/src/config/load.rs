@@ -129,7 +129,11 @@ impl std::fmt::Debug for Effective {
 pub fn load(input: &Input, known: KnownProbes<'_>) -> Result<Loaded, ConfigErrors> {
     let layers = Layers::gather(input)?;
     let name = select::one(&layers, input).map_err(|error| unless_known(&layers, error))?;
-    assemble(layers, &[name], input, known)
+    let mut loaded = assemble(layers, &[name], input, known)?;
+    if !loaded.config.only().listen.is_empty() {
+        loaded.warnings.push("`listen` has no effect here: this one server speaks on stdin and stdout".to_owned());
+    }
+    Ok(loaded)
 }
 
 /// Loads every server of a file (or the one that `--name` selects), for one process that supervises them all.
@@ -191,7 +195,7 @@ fn assemble(layers: Layers, names: &[String], input: &Input, known: KnownProbes<
             Err(found) => add(&mut errors, found),
         }
     }
-    match process(&layers, servers, &mut warnings) {
+    match process(&layers, servers, &sections, &mut warnings) {
         Ok((config, top)) if errors.is_empty() => Ok(Loaded {
             config,
             file: layers.file_name(),
@@ -219,19 +223,24 @@ fn server(
     let context = settle::Context {
         name,
         command: &input.command,
-        environment: &layers.environment,
         section: layers.section(name).map(|section| section.origin.clone()),
-        tree: &tree,
-        sources: &layers.sources,
+        merged: settle::Merged { tree: &tree, sources: &layers.sources, environment: &layers.environment },
         known,
     };
     Ok((settle::server(written, &context, warnings)?, tree))
 }
 
 /// The process with its merged keys.
-fn process(layers: &Layers, servers: Vec<Server>, warnings: &mut Vec<String>) -> Result<(Config, Node), ConfigErrors> {
+fn process(
+    layers: &Layers,
+    servers: Vec<Server>,
+    sections: &[(String, Node)],
+    warnings: &mut Vec<String>,
+) -> Result<(Config, Node), ConfigErrors> {
     let (written, tree) = shape(layers, layers.top()?)?;
-    Ok((settle::config(written, servers, &tree, &layers.sources, warnings)?, tree))
+    let merged = settle::Merged { tree: &tree, sources: &layers.sources, environment: &layers.environment };
+    let config = settle::config(written, servers, sections, &merged, warnings)?;
+    Ok((config, tree))
 }
 
 /// Reads a merged tree. Nothing is settled while any key is misspelled: `comand` must not be reported again as a missing

@@ -2,55 +2,94 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::duration::Above;
 use super::error::{ConfigError, ConfigErrors};
+use super::expand::expand;
 use super::load::{Environment, KnownProbes};
-use super::source::Sources;
+use super::source::{Source, Sources};
 use super::text::Written;
 use super::tree::{Node, Origin, Step};
 use super::words::Transport;
-use super::{Catalog, Config, Control, Errors, Events, Handshake, Health, Limits, Log, Retry, Server, Shutdown, file};
+use super::{Catalog, Errors, Handshake, Health, Limits, Retry, Server, Shutdown, file};
 
 mod command;
+mod control;
 mod probe;
+mod process;
 mod restart;
+mod sockets;
 mod unused;
 
-/// What settling needs beside the written values.
-pub(crate) struct Context<'a> {
-    /// The server's name.
-    pub(crate) name: &'a str,
-    /// COMMAND and its arguments, where given.
-    pub(crate) command: &'a [OsString],
-    /// The watchdog's environment.
-    pub(crate) environment: &'a Environment,
-    /// Where the file describes the server.
-    pub(crate) section: Option<Origin>,
-    /// Its merged section, for places.
+pub(crate) use process::config;
+
+/// A merged tree, and what is needed to speak of its values and to expand them.
+#[derive(Clone, Copy)]
+pub(crate) struct Merged<'a> {
+    /// The section of a server, or the keys of the process.
     pub(crate) tree: &'a Node,
     /// Where values come from.
     pub(crate) sources: &'a Sources,
-    /// The probes there are.
-    pub(crate) known: KnownProbes<'a>,
+    /// The watchdog's environment.
+    pub(crate) environment: &'a Environment,
 }
 
-impl Context<'_> {
-    /// The value at a path of the server's section, or the deepest on the way to it.
-    fn node(&self, path: &[Step]) -> &Node {
-        self.tree.deepest(path)
-    }
-
-    /// An error about a key of the server's section.
+impl Merged<'_> {
+    /// An error about a key.
     fn error(&self, dotted: &str, message: impl Into<String>) -> ConfigError {
         let path: Vec<Step> = dotted.split('.').map(|key| Step::Key(key.to_owned())).collect();
         self.error_at(&path, message)
     }
 
+    /// An error about the value at a path, or the deepest on the way to it.
+    fn error_at(&self, path: &[Step], message: impl Into<String>) -> ConfigError {
+        ConfigError::at(self.sources, self.tree.deepest(path), message)
+    }
+
+    /// Where a key was written, if the user wrote it.
+    fn written(&self, dotted: &str) -> Option<&Origin> {
+        let origin = &self.tree.at(dotted)?.origin;
+        let ours = matches!(self.sources.get(origin.source), Source::BuiltIn | Source::Preset(_));
+        (!ours).then_some(origin)
+    }
+
+    /// A key that names a file: expanded, and a relative one lies beside the file that names it.
+    fn path(&self, dotted: &str, text: &str) -> Result<PathBuf, ConfigError> {
+        let wrong = |message: String| self.error(dotted, message);
+        if text.is_empty() {
+            return Err(wrong("is empty".to_owned()));
+        }
+        let name = expand(text, |name| self.environment.get(name)).map_err(wrong)?;
+        let folder = self.tree.at(dotted).and_then(|node| self.sources.folder(node.origin.source));
+        Ok(folder.unwrap_or_else(|| Path::new("")).join(name))
+    }
+}
+
+/// What settling a server needs beside the written values.
+pub(crate) struct Context<'a> {
+    /// The server's name.
+    pub(crate) name: &'a str,
+    /// COMMAND and its arguments, where given.
+    pub(crate) command: &'a [OsString],
+    /// Where the file describes the server.
+    pub(crate) section: Option<Origin>,
+    /// Its merged section.
+    pub(crate) merged: Merged<'a>,
+    /// The probes there are.
+    pub(crate) known: KnownProbes<'a>,
+}
+
+impl Context<'_> {
+    /// An error about a key of the server's section.
+    fn error(&self, dotted: &str, message: impl Into<String>) -> ConfigError {
+        self.merged.error(dotted, message)
+    }
+
     /// An error about a place in the server's section.
     fn error_at(&self, path: &[Step], message: impl Into<String>) -> ConfigError {
-        ConfigError::at(self.sources, self.node(path), message)
+        self.merged.error_at(path, message)
     }
 }
 
@@ -61,27 +100,6 @@ fn need<T>(value: Option<Written<T>>, key: &str) -> Result<T, ConfigError> {
         .ok_or_else(|| ConfigError::new(format!("`{key}` has no value, not even a built-in one")))
 }
 
-/// Settles the keys of the process; `tree` is what they were read from.
-pub(crate) fn config(
-    top: file::Top,
-    servers: Vec<Server>,
-    tree: &Node,
-    sources: &Sources,
-    warnings: &mut Vec<String>,
-) -> Result<Config, ConfigErrors> {
-    unused::of_process(tree, sources, warnings);
-    let log = top.log.unwrap_or_default();
-    let log = Log { level: need(log.level, "log.level")?, format: need(log.format, "log.format")? };
-    let listen = need(top.control.unwrap_or_default().listen, "control.listen")?;
-    Ok(Config {
-        servers,
-        on_permanent_failure: need(top.on_permanent_failure, "on_permanent_failure")?,
-        events: Events { stderr: need(top.events.unwrap_or_default().stderr, "events.stderr")? },
-        log,
-        control: Control { listen },
-    })
-}
-
 /// Settles one server, or reports all that is wrong with it.
 pub(crate) fn server(
     written: file::Server,
@@ -89,7 +107,7 @@ pub(crate) fn server(
     warnings: &mut Vec<String>,
 ) -> Result<Server, ConfigErrors> {
     let mut errors = Vec::new();
-    unused::of_server(context.tree, context.sources, warnings);
+    unused::of_server(&context.merged, warnings);
     refuse_remote(&written, context)?;
     let command = command::settle(&written, context, &mut errors, warnings);
     let restart = keep(restart::settle(written.restart.unwrap_or_default(), context), &mut errors);
@@ -103,6 +121,7 @@ pub(crate) fn server(
         command,
         enabled: need(written.enabled, "enabled")?,
         start: need(written.start, "start")?,
+        listen: written.listen.unwrap_or_default().into_iter().map(|Written(listen)| listen).collect(),
         tool_timeout,
         tool_timeouts: tool_timeouts(written.tool_timeouts),
         request_deadline: need(written.request_deadline, "request_deadline")?.0,

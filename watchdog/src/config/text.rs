@@ -134,6 +134,27 @@ impl FromText for Factor {
     }
 }
 
+/// What the names of tools begin with: characters that names of tools have (MCP 2025-11-25, server/tools, "Tool Names").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToolPrefix(pub(crate) String);
+
+impl FromText for ToolPrefix {
+    const EXPECTED: &'static str = "the beginning of a tool's name";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        /// A name has 128 characters at most; our own parts of it need their share.
+        const LONGEST: usize = 64;
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        if text.len() <= LONGEST && text.bytes().all(fits) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!(
+            "{} cannot begin a tool's name: letters, digits, `_`, `-` and `.`, at most {LONGEST}",
+            quoted(text)
+        ))
+    }
+}
+
 /// Finds the value that a word stands for, or says which words there are.
 pub(crate) fn choose<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result<T, String> {
     if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {

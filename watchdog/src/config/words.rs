@@ -1,11 +1,9 @@
 //! The words that keys take, for the settled enums and for those that exist only in files.
 
-use std::path::PathBuf;
-
 use super::text::{FromText, quoted, words};
 use super::{
-    ChainMode, ControlListen, EventForm, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy,
-    RetryTools, Start, StrayStdout, ToolErrors,
+    ChainMode, EventForm, EventFormat, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy,
+    Require, RetryTools, Start, StrayStdout, ToolErrors,
 };
 
 words!(OnPermanentFailure { "stay" => OnPermanentFailure::Stay, "exit" => OnPermanentFailure::Exit });
@@ -83,34 +81,5 @@ words!(Dropped { "keep" => Dropped(false), "drop" => Dropped(true) });
 
 words!(EventForm { "text" => EventForm::Text, "jsonl" => EventForm::Jsonl, "off" => EventForm::Off });
 
-/// `events.format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EventFormat {
-    /// The program's own objects.
-    Jsonl,
-    /// The same in CloudEvents envelopes.
-    CloudEvents,
-}
-
 words!(EventFormat { "jsonl" => EventFormat::Jsonl, "cloudevents" => EventFormat::CloudEvents });
-
-impl FromText for ControlListen {
-    const EXPECTED: &'static str = "`auto`, `off`, `unix:///PATH` or `tcp://HOST:PORT`";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        let wrong = || format!("expected {}, not {}", Self::EXPECTED, quoted(text));
-        if let Some(path) = text.strip_prefix("unix://") {
-            return if path.starts_with('/') { Ok(Self::Unix(PathBuf::from(path))) } else { Err(wrong()) };
-        }
-        if let Some(address) = text.strip_prefix("tcp://") {
-            let port =
-                address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
-            return if matches!(port, Some(Ok(_))) { Ok(Self::Tcp(address.to_owned())) } else { Err(wrong()) };
-        }
-        match text {
-            "auto" => Ok(Self::Auto),
-            "off" => Ok(Self::Off),
-            _ => Err(wrong()),
-        }
-    }
-}
+words!(Require { "any" => Require::Any, "all" => Require::All });

@@ -45,6 +45,7 @@ pub(crate) fn server() -> Server {
         name: "files".to_owned(),
         command: Command { program: "server".into(), args: Vec::new(), cwd: None, env: Vec::new() },
         enabled: true,
+        listen: Vec::new(),
         start: Start::Eager,
         tool_timeout: secs(40),
         tool_timeouts: BTreeMap::new(),

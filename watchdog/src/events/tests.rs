@@ -6,7 +6,7 @@ use super::*;
 use crate::core::ending::Ending;
 use serde_json::json;
 
-use crate::config::{EventForm, Events, Log, LogFormat, LogLevel};
+use crate::config::{EventForm, EventFormat, Events, Log, LogFormat, LogLevel};
 use crate::telemetry::{self, LogHandle};
 
 /// Each kind once, with its level and its line.
@@ -309,7 +309,8 @@ fn written(level: LogLevel, format: LogFormat, stderr: EventForm) -> Vec<String>
     let (mut read, write) = std::io::pipe().unwrap();
     let log = LogHandle::start(write.into(), &Log { level, format }, "memory").unwrap();
     tracing::subscriber::with_default(telemetry::subscriber(&log), || {
-        let mut writer = EventWriter::new(log.clone(), &Events { stderr });
+        let events = Events { stderr, format: EventFormat::Jsonl, file: None, ring: 1, throttle: None };
+        let mut writer = EventWriter::new(log.clone(), &events);
         for (kind, ..) in all() {
             writer.write(&Event::of_server(kind, "memory".into(), Some(7)), SystemTime::UNIX_EPOCH);
         }

@@ -101,11 +101,17 @@ events.stderr
 events.file
 events.format
 events.ring
+events.throttle.burst
+events.throttle.every
+events.rotate.max_size
+events.rotate.keep
 log.level
 log.format
 on_permanent_failure
+ready.require
 state_file
-frontends []"
+frontends []
+events.throttle"
     );
 }
 

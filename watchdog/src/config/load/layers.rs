@@ -74,8 +74,11 @@ impl Layers {
                 Err(error) => errors.push(error),
             }
         }
-        for assignment in variables.iter_mut().chain(&mut options).filter(|a| a.scope != Scope::Top) {
-            document::section(&mut assignment.tree, &sources, &mut errors);
+        for assignment in variables.iter_mut().chain(&mut options) {
+            match assignment.scope {
+                Scope::Top => document::process(&mut assignment.tree),
+                _ => document::section(&mut assignment.tree, &sources, &mut errors),
+            }
         }
         Ok(Self { sources, environment, warnings, errors, file, connections, variables, options })
     }

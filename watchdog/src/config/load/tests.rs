@@ -4,6 +4,7 @@ use super::*;
 use crate::config::Server;
 
 mod child;
+mod control;
 mod errors;
 mod layers;
 mod secrets;

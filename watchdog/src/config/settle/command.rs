@@ -51,7 +51,7 @@ fn described(
     let Some(Written(command)) = &written.command else {
         let message = format!("the server `{}` has no `command`", context.name);
         errors.push(match &context.section {
-            Some(section) => ConfigError::located(context.sources, section, Target::Key(0), message),
+            Some(section) => ConfigError::located(context.merged.sources, section, Target::Key(0), message),
             None => ConfigError::new(message),
         });
         return None;
@@ -75,7 +75,7 @@ fn described(
 }
 
 fn expanded(text: &str, path: &[Step], context: &Context<'_>, errors: &mut Vec<ConfigError>) -> Option<OsString> {
-    let result = match expand(text, |name| context.environment.get(name)) {
+    let result = match expand(text, |name| context.merged.environment.get(name)) {
         Ok(value) if value.as_encoded_bytes().contains(&0) => Err("cannot hold a NUL byte".to_owned()),
         result => result,
     };
@@ -89,7 +89,7 @@ fn environment(
     errors: &mut Vec<ConfigError>,
 ) -> Vec<(OsString, OsString)> {
     let inherit = written.inherit_env.as_ref().is_none_or(|Written(inherit)| *inherit);
-    let mut settled = if inherit { environment::inherited(context.environment.all()) } else { BTreeMap::new() };
+    let mut settled = if inherit { environment::inherited(context.merged.environment.all()) } else { BTreeMap::new() };
     if let Some(Written(name)) = &written.env_file {
         match env_file(name, context) {
             Ok(pairs) => settled.extend(pairs.into_iter().map(|(key, value)| (key.into(), value.into()))),
@@ -110,13 +110,10 @@ fn environment(
     settled.into_iter().collect()
 }
 
-/// Reads `env_file`; a relative one lies beside the file that names it.
+/// Reads `env_file`.
 fn env_file(name: &str, context: &Context<'_>) -> Result<Vec<(String, String)>, ConfigError> {
     let wrong = |message: String| context.error("env_file", message);
-    let name = expand(name, |name| context.environment.get(name)).map_err(wrong)?;
-    let node = context.node(&[Step::Key("env_file".to_owned())]);
-    let folder = context.sources.folder(node.origin.source).unwrap_or_else(|| Path::new(""));
-    let path = folder.join(&name);
+    let path = context.merged.path("env_file", name)?;
     let text = read(&path).map_err(|error| wrong(format!("{} cannot be read: {error}", path.display())))?;
     environment::parse_file(&text).map_err(|(line, error)| wrong(format!("{}:{line}: {error}", path.display())))
 }

@@ -2,7 +2,6 @@
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::file;
-use crate::config::source::Source;
 use crate::config::text::{Factor, Written};
 use crate::config::{Delays, Restart};
 
@@ -33,15 +32,9 @@ fn delays(written: &file::Restart, context: &Context<'_>) -> Result<Delays, Conf
     let initial = need(written.initial_delay.clone(), "restart.initial_delay")?;
     let Factor(multiplier) = need(written.multiplier.clone(), "restart.multiplier")?;
     let max = need(written.max_delay.clone(), "restart.max_delay")?;
-    if max < initial && is_written(context) {
+    if max < initial && context.merged.written("restart.max_delay").is_some() {
         return Err(context.error("restart.max_delay", "is shorter than `restart.initial_delay`"));
     }
     // Whoever asks for a first delay above a maximum that nobody wrote means that delay.
     Ok(Delays::Exponential { initial, multiplier, max: max.max(initial) })
-}
-
-/// Whether the maximum is the user's own.
-fn is_written(context: &Context<'_>) -> bool {
-    let node = context.tree.at("restart.max_delay");
-    node.is_some_and(|node| !matches!(context.sources.get(node.origin.source), Source::BuiltIn | Source::Preset(_)))
 }
