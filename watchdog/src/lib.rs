@@ -13,6 +13,7 @@
 pub mod back;
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod core;
 mod demo;
 pub mod events;

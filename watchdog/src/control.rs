@@ -1,0 +1,3 @@
+//! The control plane: how a running watchdog is found, asked and told.
+
+pub mod runtime_dir;
