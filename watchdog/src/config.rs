@@ -4,7 +4,6 @@
 //! the engine sees only the types of this module.
 
 pub use control::{Control, ControlListen, Listen, Management, Ready, Require, TcpAddress, Token};
-pub use diff::{Change, Difference, diff};
 pub use output::{EventFile, EventForm, EventFormat, EventThrottle, Events, Log, LogFormat, LogLevel};
 pub use probing::{ChainMode, Health, Link, OnProbeFailure, OnUnhealthy, Probe};
 use std::collections::BTreeMap;
@@ -16,7 +15,6 @@ mod address;
 mod builtin;
 mod control;
 mod debug;
-mod diff;
 mod document;
 pub mod duration;
 mod environment;
