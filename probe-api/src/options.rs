@@ -189,13 +189,17 @@ impl fmt::Display for Size {
 /// The text as a message quotes it: short, and without control characters.
 #[must_use]
 pub fn quoted(text: &str) -> String {
-    /// Enough to recognise a value by.
-    const SHOWN: usize = 40;
-    if text.chars().count() <= SHOWN {
-        return format!("{text:?}");
+    // Enough to recognise a value by.
+    excerpt(text, 40)
+}
+
+/// The first so many characters of a text, quoted and without control characters.
+#[must_use]
+pub fn excerpt(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}…", &text[..end]),
     }
-    let head: String = text.chars().take(SHOWN).collect();
-    format!("{head:?}…")
 }
 
 /// Numbers are read by way of their text, so that both forms mean the same.

@@ -6,13 +6,32 @@
 use probe_api::{ConfigError, Probe, ProbeKind};
 use serde_json::{Map, Value};
 
+mod activity;
+mod address;
+mod aside;
+mod cpu;
 mod discover;
+mod file;
+mod http;
+mod memory;
 mod ping;
+mod process;
+mod question;
 mod request;
+mod tcp;
+mod tool_call;
 mod tools_list;
 
+pub use activity::Activity;
+pub use cpu::Cpu;
 pub use discover::Discover;
+pub use file::File;
+pub use http::Http;
+pub use memory::Memory;
 pub use ping::Ping;
+pub use process::Process;
+pub use tcp::Tcp;
+pub use tool_call::ToolCall;
 pub use tools_list::ToolsList;
 
 /// A line of a registry: a probe that links of a chain can name.
@@ -53,7 +72,19 @@ impl Entry {
 /// All built-in probes.
 #[must_use]
 pub fn builtin() -> &'static [Entry] {
-    const ENTRIES: &[Entry] = &[Entry::of::<Ping>(true), Entry::of::<Discover>(true), Entry::of::<ToolsList>(false)];
+    const ENTRIES: &[Entry] = &[
+        Entry::of::<Ping>(true),
+        Entry::of::<Discover>(true),
+        Entry::of::<ToolsList>(false),
+        Entry::of::<ToolCall>(false).calling(&["tools/call"]),
+        Entry::of::<Process>(false),
+        Entry::of::<Activity>(false),
+        Entry::of::<Cpu>(false),
+        Entry::of::<Memory>(false),
+        Entry::of::<Tcp>(false),
+        Entry::of::<Http>(false),
+        Entry::of::<File>(false),
+    ];
     ENTRIES
 }
 
@@ -65,21 +96,44 @@ fn make<P: ProbeKind>(options: Value) -> Result<Box<dyn Probe>, ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use probe_api::Verdict;
-    use probe_api::testing::FakeContext;
     use serde_json::json;
 
     use super::*;
 
+    /// The least options of each.
+    fn least(name: &str) -> Value {
+        match name {
+            "tool_call" => json!({ "tool": "status" }),
+            "memory" => json!({ "limit": "512MiB" }),
+            "tcp" => json!({ "address": "127.0.0.1:5432" }),
+            "http" => json!({ "url": "http://127.0.0.1:8080/health" }),
+            "file" => json!({ "path": "/run/server/beat" }),
+            _ => json!({}),
+        }
+    }
+
     #[test]
-    fn every_name_makes_a_probe_from_no_options() {
+    fn every_name_makes_a_probe_from_the_least_options() {
         let names: Vec<_> = builtin().iter().map(|kind| kind.name).collect();
-        assert_eq!(names, ["ping", "discover", "tools_list"]);
+        let expected = [
+            "ping",
+            "discover",
+            "tools_list",
+            "tool_call",
+            "process",
+            "activity",
+            "cpu",
+            "memory",
+            "tcp",
+            "http",
+            "file",
+        ];
+        assert_eq!(names, expected);
         for kind in builtin() {
-            for options in [Value::Null, json!({})] {
-                let mut probe = kind.make(options).unwrap();
-                assert_ne!(FakeContext::new().check(&mut *probe), Verdict::Inconclusive(String::new()));
-            }
+            assert!(kind.make(least(kind.name)).is_ok(), "{}", kind.name);
+            let without = kind.make(Value::Null).err().map(|error| error.0);
+            let required = least(kind.name).as_object().and_then(|options| options.keys().next().cloned());
+            assert_eq!(without, required.map(|key| format!("missing field `{key}`")), "{}", kind.name);
         }
     }
 
@@ -87,9 +141,19 @@ mod tests {
     fn unknown_options_and_wrong_shapes_are_refused() {
         for kind in builtin() {
             let refused = |options| kind.make(options).err().unwrap().to_string();
-            assert!(refused(json!({ "timout": 3 })).contains("unknown field `timout`"), "{}", kind.name);
-            assert!(refused(json!(["x"])).contains("invalid"), "{}", kind.name);
+            let mut options = least(kind.name);
+            options["timout"] = json!(3);
+            assert!(refused(options).contains("unknown field `timout`"), "{}", kind.name);
             assert!(refused(json!("x")).contains("invalid type"), "{}", kind.name);
         }
+    }
+
+    #[test]
+    fn only_the_probe_that_runs_tools_may_call_more_than_all_may() {
+        let more: Vec<_> = builtin().iter().filter(|kind| !kind.methods.is_empty()).collect();
+        assert_eq!(
+            more.iter().map(|kind| (kind.name, kind.methods)).collect::<Vec<_>>(),
+            [("tool_call", &["tools/call"][..])]
+        );
     }
 }

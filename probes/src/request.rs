@@ -1,37 +1,46 @@
-//! One read-only request as a check: what the built-in protocol probes have in common.
+//! Requests to the supervised server: their form in either era, and the verdicts of those that meet no answer.
 
 use std::time::Duration;
 
-use probe_api::{CallError, Context, Era, Snapshot, Verdict};
+use probe_api::options::Span;
+use probe_api::{CallError, Context, Era, Reply, Snapshot, Verdict};
 use rmcp::model::{ClientCapabilities, Implementation, ProtocolVersion, RequestMetaObject};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// Sends the request and reads a verdict off what becomes of it. Any answer is life, errors of any code included
-/// (design: wire.md, "Probes on the wire"); silence for as long as the check may take is a failure.
-pub(crate) async fn ask(cx: &dyn Context, method: &str) -> Verdict {
+/// Sends a request for as long as the check may take. Where no answer comes, the error is the verdict.
+pub(crate) async fn ask(cx: &dyn Context, method: &str, own: Map<String, Value>) -> Result<Reply, Verdict> {
     let limit = cx.remaining();
-    match cx.call(method, params(cx.snapshot()), limit).await {
-        Ok(_) => Verdict::Pass,
-        Err(CallError::Timeout) => Verdict::Fail(format!("no answer to {method} within {}", Span(limit))),
-        Err(CallError::Gone) => Verdict::Fail("the server is gone".to_owned()),
+    cx.call(method, params(cx.snapshot(), own), limit).await.map_err(|error| match error {
+        CallError::Timeout => Verdict::Fail(format!("no answer to {method} within {}", rounded(limit))),
+        CallError::Gone => Verdict::Fail("the server is gone".to_owned()),
         // Not in this phase of the session: `tools/list` before the handshake, say.
-        Err(CallError::Invalid) => Verdict::Unsupported,
-        Err(error) => Verdict::Inconclusive(error.to_string()),
-    }
+        CallError::Invalid => Verdict::Unsupported,
+        error => Verdict::Inconclusive(error.to_string()),
+    })
 }
 
-/// The parameters of a request that has none of its own. From revision 2026-07-28 on, every request carries the
-/// client's context and is refused without it.
-fn params(snapshot: &Snapshot) -> Value {
-    if snapshot.era != Some(Era::Stateless) {
-        return Value::Null;
+/// A duration that was measured or left over, to hundredths of a second: what a scheduler adds or takes is not worth
+/// telling.
+pub(crate) fn rounded(duration: Duration) -> Span {
+    if duration < Duration::from_secs(1) {
+        return Span(Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)));
     }
-    let us = Implementation::new("mcp-watchdog", env!("CARGO_PKG_VERSION"));
-    let meta = RequestMetaObject::with_client_context(version(snapshot), us, ClientCapabilities::default());
-    json!({ "_meta": meta })
+    let hundredths = (duration + Duration::from_millis(5)).as_millis() / 10;
+    Span(Duration::from_millis(u64::try_from(hundredths * 10).unwrap_or(u64::MAX)))
+}
+
+/// The parameters of a request, which are left out where there are none. From revision 2026-07-28 on, every request
+/// carries the client's context and is refused without it.
+fn params(snapshot: &Snapshot, mut own: Map<String, Value>) -> Value {
+    if snapshot.era == Some(Era::Stateless) {
+        let us = Implementation::new("mcp-watchdog", env!("CARGO_PKG_VERSION"));
+        let meta = RequestMetaObject::with_client_context(version(snapshot), us, ClientCapabilities::default());
+        own.insert("_meta".to_owned(), json!(meta));
+    }
+    if own.is_empty() { Value::Null } else { Value::Object(own) }
 }
 
 /// The version that the client used last: the server is known to accept it.
@@ -41,20 +50,6 @@ fn version(snapshot: &Snapshot) -> ProtocolVersion {
         version.ok()
     });
     known.unwrap_or(ProtocolVersion::NO_INITIALIZE)
-}
-
-/// A duration for people: `3s`, `1.25s`, `500ms`.
-struct Span(Duration);
-
-impl std::fmt::Display for Span {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0 < Duration::from_secs(1) {
-            return write!(f, "{}ms", self.0.as_millis());
-        }
-        // Hundredths: what a scheduler adds or takes is not worth telling.
-        let text = format!("{:.2}", self.0.as_secs_f64());
-        write!(f, "{}s", text.trim_end_matches('0').trim_end_matches('.'))
-    }
 }
 
 #[cfg(test)]
@@ -69,21 +64,12 @@ mod tests {
     #[async_trait]
     impl Probe for List {
         async fn check(&mut self, cx: &dyn Context) -> Verdict {
-            ask(cx, "prompts/list").await
+            ask(cx, "prompts/list", Map::new()).await.map_or_else(|verdict| verdict, |_| Verdict::Pass)
         }
     }
 
     fn verdict(answer: Answer) -> Verdict {
         FakeContext::new().on("prompts/list", answer).check(&mut List)
-    }
-
-    #[test]
-    fn any_answer_is_life() {
-        assert_eq!(verdict(Answer::Result(json!({ "prompts": [] }))), Verdict::Pass);
-        assert_eq!(verdict(Answer::Result(Value::Null)), Verdict::Pass);
-        for code in [-32601, -32600, -32602, -32603, -32022, 0, 1] {
-            assert_eq!(verdict(Answer::Error(code)), Verdict::Pass, "{code}");
-        }
     }
 
     #[test]
@@ -95,22 +81,26 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_session_gets_no_params() {
+    fn a_handshake_session_gets_no_params_but_the_request_s_own() {
         let cx = FakeContext::new().on("prompts/list", Answer::Silence);
         let _ = cx.check(&mut List);
         assert_eq!(cx.calls()[0].params, Value::Null);
+        let own = Map::from_iter([("name".to_owned(), json!("x"))]);
+        assert_eq!(params(cx.snapshot(), own), json!({ "name": "x" }));
     }
 
     #[test]
     fn a_stateless_session_gets_the_context_that_its_revision_requires() {
         let cx = FakeContext::stateless();
         let _ = cx.check(&mut List);
-        let expected = json!({ "_meta": {
+        let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": { "name": "mcp-watchdog", "version": env!("CARGO_PKG_VERSION") },
             "io.modelcontextprotocol/clientCapabilities": {},
-        } });
-        assert_eq!(cx.calls()[0].params, expected);
+        });
+        assert_eq!(cx.calls()[0].params, json!({ "_meta": meta }));
+        let own = Map::from_iter([("name".to_owned(), json!("x"))]);
+        assert_eq!(params(cx.snapshot(), own), json!({ "name": "x", "_meta": meta }));
     }
 
     #[test]
@@ -123,9 +113,10 @@ mod tests {
     }
 
     #[test]
-    fn spans_read_well() {
-        let text = |millis| Span(Duration::from_millis(millis)).to_string();
-        assert_eq!([text(3000), text(2999), text(1250), text(500), text(0)], ["3s", "3s", "1.25s", "500ms", "0ms"]);
-        assert_eq!(Span(Duration::from_micros(2_999_950)).to_string(), "3s");
+    fn measured_times_read_well() {
+        let text = |millis| rounded(Duration::from_millis(millis)).to_string();
+        assert_eq!([text(3000), text(2999), text(1250), text(500), text(0)], ["3s", "3s", "1.25s", "500ms", "0s"]);
+        assert_eq!(rounded(Duration::from_micros(2_999_950)).to_string(), "3s");
+        assert_eq!(rounded(Duration::from_micros(72_999_950)).to_string(), "1m13s");
     }
 }

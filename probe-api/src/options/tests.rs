@@ -110,6 +110,7 @@ fn numbers_mean_the_same_as_their_text() {
 fn a_long_value_is_cut_in_a_message() {
     let error = parse(&"x".repeat(5000)).unwrap_err();
     assert!(error.len() < 200, "{error}");
+    assert_eq!([excerpt("añb", 3), excerpt("añb", 2), excerpt("\n", 1)], ["\"añb\"", "\"añ\"…", "\"\\n\""]);
 }
 
 proptest! {
