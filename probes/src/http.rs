@@ -65,7 +65,7 @@ impl Http {
         let mut fault = None;
         let mut answer = pin!(sender.send_request(self.request()));
         let response = poll_fn(|task| {
-            fault = drive(&mut wire, task).or(fault.take());
+            fault = drive(&mut wire, task).or_else(|| fault.take());
             answer.as_mut().poll(task)
         })
         .await;

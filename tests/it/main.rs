@@ -5,6 +5,7 @@ mod cli;
 mod faults;
 mod fixture;
 mod interop;
+mod links;
 mod rig;
 mod scenarios;
 mod session;

@@ -16,8 +16,9 @@ fn refusal(kind: &str, options: Value) -> String {
 #[test]
 fn every_built_in_probe_is_known() {
     let registry = Registry::with_builtins();
-    assert_eq!(registry.names().collect::<Vec<_>>(), ["ping", "discover", "tools_list"]);
-    for name in registry.names() {
+    let builtin: Vec<_> = probes::builtin().iter().map(|entry| entry.name).collect();
+    assert_eq!(registry.names().collect::<Vec<_>>(), builtin);
+    for name in ["ping", "discover", "tools_list", "process", "activity", "cpu"] {
         assert_eq!(registry.check(&link(name, json!({}))), Ok(()));
         assert_eq!(registry.check(&link(name, Value::Null)), Ok(()));
     }
@@ -25,14 +26,15 @@ fn every_built_in_probe_is_known() {
 
 #[test]
 fn an_unknown_type_names_the_nearest_one() {
-    let known = "; known types: ping, discover, tools_list";
+    let known: Vec<_> = Registry::with_builtins().names().collect();
+    let known = format!("; known types: {}", known.join(", "));
     let refusal = |kind| refusal(kind, json!({}));
     assert_eq!(refusal("pign"), format!("unknown probe type \"pign\" (did you mean \"ping\"?){known}"));
     assert_eq!(
         refusal("Tools/List"),
         format!("unknown probe type \"Tools/List\" (did you mean \"tools_list\"?){known}")
     );
-    assert_eq!(refusal("smoke"), format!("unknown probe type \"smoke\"{known}"));
+    assert_eq!(refusal("zzz"), format!("unknown probe type \"zzz\"{known}"));
     assert_eq!(refusal(""), format!("unknown probe type \"\"{known}"));
 }
 
