@@ -1,8 +1,9 @@
 //! The public event vocabulary (events.md): what happened, as data.
 //!
-//! Pure but for [`write`], which puts events into the log. Names and `data` fields are kept exactly as the documents
+//! Pure but for [`bus`] and [`write`]. Names and `data` fields are kept exactly as the documents
 //! behind them spell them; they are an interface. Nothing in an event is a payload, an argument, an environment value or
 //! a header.
+pub mod bus;
 mod data;
 mod id;
 mod kind;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use bus::Bus;
 pub use kind::EventKind;
 pub use throttle::Throttle;
 pub use write::EventWriter;

@@ -1,3 +1,87 @@
 //! Front ends: where clients are.
+//!
+//! The sidecar has one client for its whole life, on its own stdin and stdout. A server of `serve` has a door instead, through
+//! which clients come and go.
 
-pub mod stdio;
+pub mod client;
+pub mod socket;
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use crate::wire::lines::Line;
+pub use client::{Client, Input};
+use socket::Door;
+
+/// The client's side of a slot.
+#[derive(Debug)]
+pub struct Front {
+    client: Option<Client>,
+    door: Option<Door>,
+}
+
+impl Front {
+    /// One client, for good.
+    #[must_use]
+    pub const fn only(client: Client) -> Self {
+        Self { client: Some(client), door: None }
+    }
+
+    /// Whoever comes.
+    #[must_use]
+    pub const fn open(door: Door) -> Self {
+        Self { client: None, door: Some(door) }
+    }
+
+    /// Whether clients come and go.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.door.is_some()
+    }
+
+    /// Whether a client is there.
+    #[must_use]
+    pub const fn has_client(&self) -> bool {
+        self.client.is_some()
+    }
+
+    /// The client has gone; another one may come.
+    pub fn forget_client(&mut self) {
+        self.client = None;
+    }
+
+    /// What the client does next. With `wanted` unset nothing is read, but its end is noticed.
+    pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<Input> {
+        if let Some(door) = &self.door
+            && let Poll::Ready(client) = door.poll_client(cx, self.client.is_some())
+        {
+            self.client = Some(client);
+            return Poll::Ready(Input::Came);
+        }
+        self.client.as_mut().map_or(Poll::Pending, |client| client.poll_input(cx, wanted))
+    }
+
+    /// The next line that was read.
+    pub fn next_line(&mut self) -> Option<Line> {
+        self.client.as_mut()?.next_line()
+    }
+
+    /// Queues a line.
+    pub fn send(&mut self, line: Bytes) {
+        if let Some(client) = &mut self.client {
+            client.send(line);
+        }
+    }
+
+    /// Writes what is queued, as far as the client takes it. Ready when nothing is left.
+    pub fn flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.client.as_mut().map_or(Poll::Ready(()), |client| client.flush(cx))
+    }
+
+    /// Bytes that are queued.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        self.client.as_ref().map_or(0, Client::backlog)
+    }
+}

@@ -16,6 +16,7 @@ pub mod config;
 pub mod control;
 pub mod core;
 mod demo;
+pub mod engine;
 pub mod events;
 pub mod exit;
 pub mod front;

@@ -1,12 +1,19 @@
 //! The sidecar form: one server, spoken to on our stdin and stdout.
 
-use std::time::Duration;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use crate::config::load::Loaded;
+use crate::config::{Config, OnPermanentFailure};
+use crate::core::slot::Role;
+use crate::engine::Command;
+use crate::engine::signals::Signals;
+use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
-use crate::front::stdio::StdioFront;
+use crate::front::{Client, Front};
 use crate::probe::Registry;
-use crate::slot::Driver;
+use crate::slot::{Driver, Parts};
 use crate::stream::stdio;
 use crate::telemetry::{self, LogHandle};
 
@@ -28,12 +35,33 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
     exit
 }
 
-fn serve(config: &crate::config::Config, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
+fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // Before anything else could print into the protocol.
         let (source, sink) = stdio::take()?;
-        let front = StdioFront::new(source, sink, config.only().limits.max_line);
-        Ok(Driver::new(config, registry, front, log)?.run().await)
+        let mut signals = Signals::catch()?;
+        let events = Bus::new(EventWriter::new(log.clone(), &config.events), config.events.ring);
+        let (driver, slot) = Driver::new(Parts {
+            server: Arc::new(config.only().clone()),
+            role: Role { exit_on_failure: config.on_permanent_failure == OnPermanentFailure::Exit, served: false },
+            registry,
+            front: Front::only(Client::new(source, sink, config.only().limits.max_line)),
+            log,
+            events: events.clone(),
+        });
+        let started = EventKind::WatchdogStarted { version: env!("CARGO_PKG_VERSION").into(), pid: std::process::id() };
+        events.publish(Event::of_watchdog(started), SystemTime::now());
+        let mut serving = pin!(driver.run());
+        let exit = loop {
+            tokio::select! {
+                exit = &mut serving => break exit,
+                // An error says that it has ended, which the other arm is about to say too.
+                number = signals.next() => drop(slot.commands.send(Command::Shutdown(number))),
+            }
+        };
+        let stopped = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
+        events.publish(Event::of_watchdog(stopped), SystemTime::now());
+        Ok(exit)
     })
 }

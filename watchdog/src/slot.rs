@@ -1,94 +1,155 @@
 //! The driver of a slot: the only interpreter of [`Effect`]s, and the one task that touches a server's streams.
 //!
-//! It polls the client, the runtime, probes, signals and the time, tells the core what happened, and carries out what the
+//! It polls the client, the runtime, probes, commands and the time, tells the core what happened, and carries out what the
 //! core decides. Everything that the core may not have is here: the clock, the processes, the log.
 
 mod chain;
 mod clock;
+mod commands;
 mod drive;
+mod reports;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::{mpsc, watch};
+
 use crate::back::runtime::Runtime;
 use crate::back::stdio::StdioRuntime;
-use crate::config::{Config, OnPermanentFailure, Server};
+use crate::config::Server;
 use crate::core::ids::Generation;
-use crate::core::slot::{Effect, Slot};
-use crate::events::{Event, EventKind, EventWriter};
+use crate::core::slot::{Effect, Role, Slot};
+use crate::engine::handle::Published;
+use crate::engine::{Command, Meter, ProbeReport, SlotHandle};
+use crate::events::{Bus, Event, EventKind};
 use crate::exit::Exit;
-use crate::front::stdio::StdioFront;
+use crate::front::Front;
 use crate::probe::{Registry, Subject};
 use crate::telemetry::LogHandle;
 use chain::Chains;
 use clock::Clock;
-use drive::Signals;
+use commands::ProbeWaiter;
 
 /// How long a client may take nothing of what is left to be written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A side that has so many bytes waiting holds the other side back.
 const FULL: usize = 256 * 1024;
 
+/// What a driver is made of.
+pub struct Parts {
+    /// The server.
+    pub server: Arc<Server>,
+    /// How its life and that of the program hang together.
+    pub role: Role,
+    /// The probes that there are.
+    pub registry: Registry,
+    /// Its client, or where clients come in.
+    pub front: Front,
+    /// Where its stderr goes.
+    pub log: LogHandle,
+    /// Where its events go.
+    pub events: Bus,
+}
+
 /// Everything that one server and its client need while they are served.
 pub struct Driver {
     core: Slot,
     server: Arc<Server>,
     name: Arc<str>,
-    front: StdioFront,
+    front: Front,
     runtime: Option<(Generation, Box<dyn Runtime>)>,
     chains: Chains,
-    signals: Signals,
     clock: Clock,
     effects: Vec<Effect>,
     exit: Option<Exit>,
+    /// Whether the whole program ends.
+    ending: bool,
     log: LogHandle,
-    events: EventWriter,
+    events: Bus,
+    commands: mpsc::UnboundedReceiver<Command>,
+    published: watch::Sender<Published>,
+    meter: Arc<Meter>,
+    last_probe: Option<ProbeReport>,
+    probe_waiters: Vec<ProbeWaiter>,
+    /// Of the process that ran last.
+    last_stderr: Vec<String>,
 }
 
 impl Driver {
-    /// A driver for this server; nothing is started yet.
-    ///
-    /// # Errors
-    /// When signals cannot be caught.
-    pub fn new(config: &Config, registry: Registry, front: StdioFront, log: LogHandle) -> std::io::Result<Self> {
-        let server = Arc::new(config.only().clone());
-        let exit_on_failure = config.on_permanent_failure == OnPermanentFailure::Exit;
-        Ok(Self {
-            core: Slot::new(server.clone(), exit_on_failure, fastrand::u64(..)),
-            name: server.name.as_str().into(),
+    /// A driver for a server, and the way to it; nothing is started yet.
+    #[must_use]
+    pub fn new(parts: Parts) -> (Self, SlotHandle) {
+        let Parts { server, role, registry, front, log, events } = parts;
+        let core = Slot::new(server.clone(), role, fastrand::u64(..));
+        let name: Arc<str> = server.name.as_str().into();
+        let (sender, commands) = mpsc::unbounded_channel();
+        let (published, pictures) = watch::channel(Published { slot: core.snapshot(), last_probe: None });
+        let meter = Arc::new(Meter::default());
+        let handle = SlotHandle {
+            name: name.clone(),
+            command: server.command.program.to_string_lossy().into(),
+            commands: sender,
+            published: pictures,
+            meter: meter.clone(),
+        };
+        let driver = Self {
+            core,
+            name,
             chains: Chains::new(registry, server.probe.clone()),
             server,
             front,
             runtime: None,
-            signals: Signals::new()?,
             clock: Clock::new(),
             effects: Vec::new(),
             exit: None,
-            events: EventWriter::new(log.clone(), &config.events),
+            ending: false,
             log,
-        })
+            events,
+            commands,
+            published,
+            meter,
+            last_probe: None,
+            probe_waiters: Vec::new(),
+            last_stderr: Vec::new(),
+        };
+        (driver, handle)
     }
 
     /// Serves until the end.
     pub async fn run(mut self) -> Exit {
         let now = self.clock.now();
-        self.emit(EventKind::WatchdogStarted { version: env!("CARGO_PKG_VERSION").into(), pid: std::process::id() });
         self.core.start(now, &mut self.effects);
         self.carry_out(now);
         let exit = std::future::poll_fn(|cx| self.poll_end(cx)).await;
         self.last_words().await;
-        self.emit(EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() });
+        self.publish();
         exit
+    }
+
+    /// Whether the slot stays when its session has ended so: a client that came through a door has left.
+    fn goes_on_after(&self, exit: Exit) -> bool {
+        self.front.is_open() && !self.ending && exit == Exit::Done
+    }
+
+    /// Makes room for the next client.
+    fn next_session(&mut self, now: std::time::Instant) {
+        self.exit = None;
+        self.front.forget_client();
+        self.chains.end();
+        self.report(None);
+        self.core = self.core.successor(fastrand::u64(..));
+        self.core.start(now, &mut self.effects);
+        self.carry_out(now);
     }
 
     /// Writes what is left for as long as the client takes some of it, and no signal comes.
     async fn last_words(&mut self) {
         loop {
             let before = self.front.backlog();
-            let written = std::future::poll_fn(|cx| match self.signals.poll(cx) {
-                Poll::Ready(_) => Poll::Ready(false),
+            let written = std::future::poll_fn(|cx| match self.poll_shutdown(cx) {
+                Poll::Ready(()) => Poll::Ready(false),
                 Poll::Pending => self.front.flush(cx).map(|()| true),
             });
             match tokio::time::timeout(LAST_WORDS, written).await {
@@ -101,9 +162,14 @@ impl Driver {
         }
     }
 
-    fn emit(&mut self, kind: EventKind) {
+    fn emit(&self, kind: EventKind) {
+        match kind {
+            EventKind::ToolTimeout { .. } => self.meter.timeouts.add(1),
+            EventKind::ServerStarting { .. } if self.core.lifecycle().generation().0 > 1 => self.meter.restarts.add(1),
+            _ => {}
+        }
         let generation = Some(self.core.lifecycle().generation().0).filter(|generation| *generation > 0);
-        self.events.write(&Event::of_server(kind, self.name.clone(), generation), SystemTime::now());
+        self.events.publish(Event::of_server(kind, self.name.clone(), generation), SystemTime::now());
     }
 
     /// Carries out what the core decided, in order. What an effect causes comes before the effects that follow it. `now` is
@@ -122,7 +188,11 @@ impl Driver {
 
     fn effect(&mut self, now: std::time::Instant, effect: Effect) {
         match effect {
-            Effect::Deliver(line) => self.front.send(line),
+            Effect::Deliver(line) => {
+                self.meter.messages_out.add(1);
+                self.meter.bytes_out.add(line.len() as u64);
+                self.front.send(line);
+            }
             Effect::Forward { line, tag, urgent } => {
                 if let Some((_, runtime)) = &mut self.runtime {
                     runtime.send(line, tag, urgent);
@@ -150,7 +220,10 @@ impl Driver {
                 let snapshot = self.core.probe_snapshot(now, trigger, facts);
                 self.chains.start(generation, Subject { snapshot, processes }, limit, self.core.latches());
             }
-            Effect::EndChain => self.chains.end(),
+            Effect::EndChain => {
+                self.chains.end();
+                self.report(None);
+            }
             Effect::ProbeReply(call, reply) => {
                 if let Some(late) = self.chains.reply(call, reply) {
                     self.core.probe_heard_late(late);

@@ -280,6 +280,10 @@ impl Runtime for StdioRuntime {
         self.child.kill();
     }
 
+    fn stderr_tail(&self, lines: usize) -> Vec<String> {
+        self.tail.tail(lines)
+    }
+
     fn processes(&self) -> Option<Processes> {
         Some(Processes { guard: self.child.guard_pid()?, leader: self.child.pid() })
     }

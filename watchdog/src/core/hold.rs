@@ -52,6 +52,12 @@ impl Hold {
         Ok(())
     }
 
+    /// Sets both limits; what waits already stays.
+    pub const fn set_limits(&mut self, max_requests: usize, max_bytes: usize) {
+        self.max_requests = max_requests;
+        self.max_bytes = max_bytes;
+    }
+
     /// Queues a line that was in flight; such lines were bounded when they were sent.
     pub fn push_unbounded(&mut self, held: Held) {
         self.bytes += held.line.len();

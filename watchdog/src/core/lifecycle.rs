@@ -82,6 +82,19 @@ impl Lifecycle {
         }
     }
 
+    /// A slot in which nothing has happened, but whose generations and counts go on from here.
+    #[must_use]
+    pub fn successor(&self, enabled: bool, seed: u64) -> Self {
+        let next = Self::new(self.policy.clone(), enabled, seed);
+        Self {
+            generation: self.generation,
+            close_failures: self.close_failures,
+            stale: self.stale,
+            last_attempt: self.last_attempt,
+            ..next
+        }
+    }
+
     /// Where the slot is.
     #[must_use]
     pub const fn state(&self) -> &State {

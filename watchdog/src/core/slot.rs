@@ -15,15 +15,18 @@ mod opening;
 mod probing;
 mod process;
 mod server;
+mod snapshot;
 
 pub use effect::{Effect, ProbeReply};
 pub use process::Lost;
+pub use snapshot::SlotSnapshot;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use probe_api::Trigger;
 
 use super::asks::Asks;
 use super::catalog::Catalog;
@@ -66,6 +69,7 @@ struct Failure {
 /// A probe chain that runs.
 #[derive(Debug, Clone, Copy)]
 struct ChainRun {
+    trigger: Trigger,
     since: Instant,
     for_overdue: bool,
     for_health: bool,
@@ -95,11 +99,23 @@ struct Closing {
     client_gone: bool,
 }
 
+/// How a slot's life and that of the program hang together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Role {
+    /// `on_permanent_failure: exit`.
+    pub exit_on_failure: bool,
+    /// Whether it is one of several, whose clients come and go. The program outlives a command that cannot be executed, and
+    /// a server is there without a client.
+    pub served: bool,
+}
+
 /// One server and its client.
 #[derive(Debug)]
 pub struct Slot {
     config: Arc<Server>,
-    exit_on_failure: bool,
+    role: Role,
+    /// Whether an operator or the configuration has switched it off.
+    switched_off: bool,
     life: Lifecycle,
     session: Session,
     ledger: Ledger,
@@ -136,7 +152,12 @@ pub struct Slot {
     deferred: VecDeque<Action>,
     tearing: Option<Generation>,
     failure: Failure,
+    /// What had gone wrong before the present connection.
+    past_failure: Failure,
     lost_at: Option<Instant>,
+    connected_at: Option<Instant>,
+    /// Whether something happened that a picture shows.
+    changed: bool,
     /// The time of the latest event.
     clock: Option<Instant>,
     /// Whether the latest handshake differed from what the client was told.
@@ -160,9 +181,10 @@ struct StartedProcess {
 impl Slot {
     /// A slot in which nothing has happened. `seed` makes jitter and our own ids.
     #[must_use]
-    pub fn new(config: Arc<Server>, exit_on_failure: bool, seed: u64) -> Self {
+    pub fn new(config: Arc<Server>, role: Role, seed: u64) -> Self {
         Self {
-            exit_on_failure,
+            role,
+            switched_off: !config.enabled,
             life: Lifecycle::new(Policy::new(&config), config.enabled, seed),
             session: Session::default(),
             ledger: Ledger::default(),
@@ -190,7 +212,10 @@ impl Slot {
             deferred: VecDeque::new(),
             tearing: None,
             failure: Failure::default(),
+            past_failure: Failure::default(),
             lost_at: None,
+            connected_at: None,
+            changed: true,
             clock: None,
             capabilities_changed: false,
             latest_hash: None,
@@ -203,9 +228,20 @@ impl Slot {
         }
     }
 
+    /// The slot for the next client: nothing of the last one's session is left, and neither is its process. Generations go on
+    /// counting, and what was switched off stays so.
+    #[must_use]
+    pub fn successor(&self, seed: u64) -> Self {
+        let mut next = Self::new(self.config.clone(), self.role, seed);
+        next.switched_off = self.switched_off;
+        next.life = self.life.successor(!self.switched_off, seed);
+        next.past_failure = if self.failure.error.is_some() { self.failure.clone() } else { self.past_failure.clone() };
+        next
+    }
+
     /// Begins: a server that is neither lazy nor disabled is started.
     pub fn start(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        if self.config.enabled {
+        if !self.switched_off {
             self.event(now, Event::Start, out);
         }
     }
@@ -288,11 +324,13 @@ impl Slot {
 
     /// An operator switches the server off.
     pub fn disable(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.switched_off = true;
         self.event(now, Event::Disable, out);
     }
 
     /// An operator switches it on.
     pub fn enable(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.switched_off = false;
         self.event(now, Event::Start, out);
     }
 
@@ -307,9 +345,22 @@ impl Slot {
         }
     }
 
+    /// The configuration changed; `replace` if the process has to be replaced for it. Switching on or off by the configuration
+    /// is [`Self::enable`] and [`Self::disable`].
+    pub fn configure(&mut self, now: Instant, config: Arc<Server>, replace: bool, out: &mut Vec<Effect>) {
+        self.life.set_policy(Policy::new(&config));
+        self.hold.set_limits(config.restart.hold_max_requests, config.restart.hold_max_bytes);
+        self.config = config;
+        self.event(now, Event::Configure(replace), out);
+        if self.life.is_connected() {
+            self.schedule_health(now);
+        }
+    }
+
     /// Feeds the lifecycle and carries out what it decides.
     fn event(&mut self, now: Instant, event: Event, out: &mut Vec<Effect>) -> Option<super::lifecycle::Admission> {
         self.clock = Some(now);
+        self.changed = true;
         let mut actions: Vec<Action> = Vec::new();
         let admission = self.life.on(now, event, &mut actions);
         self.deferred.extend(actions);

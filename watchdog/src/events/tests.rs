@@ -310,9 +310,9 @@ fn written(level: LogLevel, format: LogFormat, stderr: EventForm) -> Vec<String>
     let log = LogHandle::start(write.into(), &Log { level, format }, "memory").unwrap();
     tracing::subscriber::with_default(telemetry::subscriber(&log), || {
         let events = Events { stderr, format: EventFormat::Jsonl, file: None, ring: 1, throttle: None };
-        let mut writer = EventWriter::new(log.clone(), &events);
+        let bus = Bus::new(EventWriter::new(log.clone(), &events), events.ring);
         for (kind, ..) in all() {
-            writer.write(&Event::of_server(kind, "memory".into(), Some(7)), SystemTime::UNIX_EPOCH);
+            bus.publish(Event::of_server(kind, "memory".into(), Some(7)), SystemTime::UNIX_EPOCH);
         }
     });
     assert!(log.flush(Duration::from_secs(20)));

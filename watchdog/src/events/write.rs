@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
+use super::bus::Record;
 use super::{Event, Level, id};
 use crate::config::{EventForm, Events, LogFormat};
 use crate::telemetry::{LogHandle, timestamp};
@@ -19,7 +20,6 @@ pub struct EventWriter {
     form: EventForm,
     /// `urn:mcp-watchdog:host/pid`
     source: String,
-    sequence: u64,
     random: fastrand::Rng,
 }
 
@@ -29,25 +29,26 @@ impl EventWriter {
     pub fn new(log: LogHandle, events: &Events) -> Self {
         let host = nix::unistd::gethostname().unwrap_or_default();
         let source = format!("urn:mcp-watchdog:{}/{}", host.to_string_lossy(), std::process::id());
-        Self { log, form: events.stderr, source, sequence: 0, random: fastrand::Rng::new() }
+        Self { log, form: events.stderr, source, random: fastrand::Rng::new() }
     }
 
-    /// Writes one event that happened at `time`, where the configuration and the log's level want it. Every event has a
-    /// number, written or not, so that gaps show.
-    pub fn write(&mut self, event: &Event, time: SystemTime) {
-        self.sequence += 1;
+    /// The process that events come from.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// A fresh id for an event of this time.
+    pub(super) fn id(&mut self, time: SystemTime) -> String {
+        id::ulid(time, self.random.u128(..))
+    }
+
+    /// Writes one event, where the configuration and the log's level want it.
+    pub(super) fn write(&self, record: &Record) {
+        let event = &record.event;
         match (self.form, self.log.format()) {
             (EventForm::Off, _) => {}
             (EventForm::Text, LogFormat::Text) => trace(event),
-            _ if self.log.enabled(tracing_level(event.level())) => {
-                let envelope = Envelope {
-                    id: id::ulid(time, self.random.u128(..)),
-                    sequence: self.sequence,
-                    time,
-                    source: &self.source,
-                };
-                self.log.raw(to_json(event, &envelope).to_string().as_bytes());
-            }
+            _ if self.log.enabled(tracing_level(event.level())) => self.log.raw(record.json.as_bytes()),
             _ => {}
         }
     }

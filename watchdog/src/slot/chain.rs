@@ -93,6 +93,12 @@ impl Chains {
         Ok(links)
     }
 
+    /// Another configuration: the probes are made anew for the next chain.
+    pub(super) fn configure(&mut self, config: config::Probe) {
+        self.config = config;
+        self.links = None;
+    }
+
     /// Drops the chain that runs.
     pub(super) fn end(&mut self) {
         self.broken = None;

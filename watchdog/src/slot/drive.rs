@@ -1,52 +1,33 @@
 //! One turn of the driver: look at everything, until nothing is new.
 
-use std::io;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
-
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::chain::ChainNews;
-use super::{Driver, FULL};
+use super::{Driver, FULL, reports};
 use crate::back::runtime::News;
 use crate::exit::Exit;
-use crate::front::stdio::Input;
+use crate::front::Input;
 use crate::wire::lines::Line;
-
-/// Signals that end the program.
-pub(super) struct Signals([(i32, Signal); 4]);
-
-impl Signals {
-    pub(super) fn new() -> io::Result<Self> {
-        let watch = |kind: SignalKind| Ok::<_, io::Error>((kind.as_raw_value(), signal(kind)?));
-        Ok(Self([
-            watch(SignalKind::terminate())?,
-            watch(SignalKind::interrupt())?,
-            watch(SignalKind::hangup())?,
-            watch(SignalKind::quit())?,
-        ]))
-    }
-
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<i32> {
-        for (number, signal) in &mut self.0 {
-            if signal.poll_recv(cx).is_ready() {
-                return Poll::Ready(*number);
-            }
-        }
-        Poll::Pending
-    }
-}
 
 impl Driver {
     /// Ready when the program ends.
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
         loop {
             let now = self.clock.now();
-            let busy = self.turn(cx, now) | self.flush(cx);
+            let mut busy = self.turn(cx, now) | self.flush(cx);
             if let Some(exit) = self.exit {
-                return Poll::Ready(exit);
+                if !self.goes_on_after(exit) {
+                    return Poll::Ready(exit);
+                }
+                // Another client may come once this one has been given its last lines.
+                if self.front.flush(cx).is_ready() {
+                    self.next_session(now);
+                    busy = true;
+                }
             }
             if !busy {
+                self.publish();
                 self.clock.arm(cx, now, self.core.next_wake());
                 return Poll::Pending;
             }
@@ -56,11 +37,11 @@ impl Driver {
     /// Looks once at everything. Whether something was new.
     fn turn(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
         let time = self.look_at_time(now);
-        let signals = self.look_at_signals(cx, now);
+        let commands = self.look_at_commands(cx, now);
         let server = self.look_at_server(cx, now);
         let client = self.look_at_client(cx, now);
         let chain = self.look_at_chain(cx, now);
-        time | signals | server | client | chain
+        time | commands | server | client | chain
     }
 
     fn look_at_time(&mut self, now: Instant) -> bool {
@@ -75,9 +56,9 @@ impl Driver {
         false
     }
 
-    fn look_at_signals(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        let Poll::Ready(number) = self.signals.poll(cx) else { return false };
-        self.core.signal(now, number, &mut self.effects);
+    fn look_at_commands(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) else { return false };
+        self.obey(now, command);
         self.carry_out(now);
         true
     }
@@ -98,7 +79,9 @@ impl Driver {
             }
             News::Lost(lost) => self.core.lost(now, generation, lost, &mut self.effects),
             News::Gone { survivors } => {
-                self.runtime = None;
+                if let Some((_, runtime)) = self.runtime.take() {
+                    self.last_stderr = runtime.stderr_tail(usize::MAX);
+                }
                 self.core.torn_down(now, generation, &survivors, &mut self.effects);
             }
         }
@@ -130,13 +113,18 @@ impl Driver {
         match input {
             Input::Read => {
                 while let Some(line) = self.front.next_line() {
+                    self.meter.messages_in.add(1);
                     match line {
-                        Line::Whole(line) => self.core.client_line(now, line, &mut self.effects),
+                        Line::Whole(line) => {
+                            self.meter.bytes_in.add(line.len() as u64);
+                            self.core.client_line(now, line, &mut self.effects);
+                        }
                         Line::TooLong(line) => self.core.client_oversized(&line, &mut self.effects),
                     }
                     self.carry_out(now);
                 }
             }
+            Input::Came => {}
             Input::HungUp => self.core.client_hung_up(now, &mut self.effects),
             Input::Eof => self.core.client_eof(now, &mut self.effects),
             Input::Gone => self.core.client_gone(now, &mut self.effects),
@@ -158,9 +146,13 @@ impl Driver {
                     (Some(before), Some(now)) => Duration::from_millis(now).saturating_sub(before),
                     _ => Duration::ZERO,
                 };
-                self.core.chain_done(now, generation, &report.chain, used, &mut self.effects);
+                let found = self.core.chain_done(now, generation, &report.chain, used, &mut self.effects);
+                self.report(found.map(|found| reports::report(&report, &found, SystemTime::now())));
             }
-            ChainNews::Broken(generation) => self.core.chain_broken(now, generation, &mut self.effects),
+            ChainNews::Broken(generation) => {
+                self.core.chain_broken(now, generation, &mut self.effects);
+                self.report(None);
+            }
         }
         self.carry_out(now);
         true

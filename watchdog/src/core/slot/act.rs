@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use probe_api::Trigger;
+
 use super::{Effect, Opening, ProbeReply, Slot};
 use crate::core::chain::Latches;
 use crate::core::hold::{Held, with_wanted};
@@ -38,13 +40,13 @@ impl Slot {
             Action::RejectHeld(rejection) => self.reject_held(now, rejection, out),
             Action::FlushHeld => self.flush_held(now, out),
             Action::Publish => self.refresh_catalog(now, out),
-            Action::StartProbe => self.start_chain(now, true, false, out),
+            Action::StartProbe => self.start_chain(now, Trigger::ToolTimeout, false, out),
             Action::CheckNow => self.check_now(now, out),
             Action::StartHealth => self.schedule_health(now),
             Action::StopHealth => self.health_at = None,
             Action::RearmOverdue => self.ledger.rearm(now, None),
             Action::Notice(notice) => self.emit_notice(now, notice, out),
-            Action::Exhausted if self.exit_on_failure => {
+            Action::Exhausted if self.role.exit_on_failure => {
                 self.close_for_want_of_server(now, Exit::PermanentFailure, out);
             }
             Action::Exhausted => {}

@@ -30,6 +30,9 @@ impl Slot {
     pub(super) fn emit_notice(&mut self, now: Instant, notice: Notice, out: &mut Vec<Effect>) {
         let (attempts, _) = self.life.attempts();
         let is_error = self.config.restart.attempts_are_errors;
+        if matches!(notice, Notice::Connected | Notice::Reconnected { .. }) {
+            self.connected_at = Some(now);
+        }
         let kind = match notice {
             Notice::Starting => EventKind::ServerStarting { attempt: attempts },
             Notice::Connected => EventKind::ServerConnected {

@@ -37,7 +37,9 @@ impl Slot {
             self.opening_deadline = Some(now + self.config.handshake.timeout);
         } else {
             self.opening = Opening::Transparent;
-            self.connect_on_start = !replay && self.session.era() != Era::Unknown;
+            // A server of `serve` is there without a client, which opens its session when it comes.
+            let unspoken = self.session.era() == Era::Unknown;
+            self.connect_on_start = if unspoken { self.role.served } else { !replay };
             self.flush_held(now, out);
         }
     }
@@ -46,6 +48,7 @@ impl Slot {
     pub fn started(&mut self, now: Instant, generation: Generation, pid: u32, out: &mut Vec<Effect>) {
         if self.hearing == Some(generation) {
             self.started = Some(super::StartedProcess { pid, since: now });
+            self.changed = true;
             self.connect_if_started(now, out);
             self.check_drain(now, out);
         }
@@ -80,7 +83,7 @@ impl Slot {
         if let Some(generation) = self.life.live() {
             self.event(now, Event::AttemptOk(generation), out);
             // What went wrong before says nothing about what goes wrong from here on.
-            self.failure = super::Failure::default();
+            self.past_failure = std::mem::take(&mut self.failure);
         }
     }
 

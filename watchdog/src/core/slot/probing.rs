@@ -51,27 +51,38 @@ impl Slot {
     }
 
     /// Starts the chain, or has the one that runs answer for this purpose too.
-    pub(super) fn start_chain(&mut self, now: Instant, for_overdue: bool, warn_only: bool, out: &mut Vec<Effect>) {
+    pub(super) fn start_chain(&mut self, now: Instant, trigger: Trigger, warn_only: bool, out: &mut Vec<Effect>) {
+        let for_overdue = trigger == Trigger::ToolTimeout;
         if let Some(chain) = &mut self.chain {
             chain.for_overdue |= for_overdue;
             return;
         }
         let Some(generation) = self.life.live() else { return };
-        let (trigger, limit) = if for_overdue {
-            (Trigger::ToolTimeout, self.config.probe.total_timeout)
-        } else {
-            (Trigger::Periodic, self.config.health.timeout)
+        let limit = match trigger {
+            Trigger::Periodic => self.config.health.timeout,
+            _ => self.config.probe.total_timeout,
         };
+        self.changed = true;
         self.chain = Some(ChainRun {
+            trigger,
             since: now,
             for_overdue,
-            for_health: !for_overdue,
+            for_health: trigger == Trigger::Periodic,
             warn_only,
             progress: false,
             heard: false,
         });
         self.emit_probe_started(trigger, out);
         out.push(Effect::StartChain { generation, trigger, limit });
+    }
+
+    /// An operator wants to know. Whether a chain runs now; where none can, the server is not connected, or its client has not
+    /// opened the session.
+    pub fn probe_now(&mut self, now: Instant, out: &mut Vec<Effect>) -> bool {
+        if self.may_probe() {
+            self.start_chain(now, Trigger::Manual, true, out);
+        }
+        self.chain.is_some()
     }
 
     pub(super) fn end_chain(&mut self, out: &mut Vec<Effect>) {
@@ -126,7 +137,8 @@ impl Slot {
         self.send_own(now, method, params, Purpose::Probe(call), out);
     }
 
-    /// A chain has ended. `cpu_used` is the processor time of the process tree meanwhile.
+    /// A chain has ended. `cpu_used` is the processor time of the process tree meanwhile. The answer is why it ran and what it
+    /// means, unless it is stale.
     pub fn chain_done(
         &mut self,
         now: Instant,
@@ -134,10 +146,12 @@ impl Slot {
         chain: &Chain,
         cpu_used: Duration,
         out: &mut Vec<Effect>,
-    ) {
+    ) -> Option<(Trigger, Outcome)> {
         let Some(run) = self.chain.take_if(|_| self.life.live() == Some(generation)) else {
-            return self.emit_stale("probe", out);
+            self.emit_stale("probe", out);
+            return None;
         };
+        self.changed = true;
         self.latches.learn(chain);
         let in_line = self.serial || !run.for_overdue && self.ledger.may_be_in_line();
         let evidence = Evidence {
@@ -158,10 +172,11 @@ impl Slot {
             outcome = Outcome::Dead(format!("busy for longer than probe.busy_max: {reason}"));
         }
         self.emit_probe_outcome(&outcome, now.saturating_duration_since(run.since), out);
-        self.judge(now, generation, run, outcome, out);
+        self.judge(now, generation, run, outcome.clone(), out);
         if !self.parked.is_empty() {
             self.resume_parked(now, out);
         }
+        Some((run.trigger, outcome))
     }
 
     /// The chain broke down: nothing is known.
@@ -201,13 +216,17 @@ impl Slot {
                 }
             }
             Outcome::Dead(reason) => {
-                let error = Some(if run.for_overdue { reason } else { format!("Health check timeout: {reason}") });
+                let error = Some(if run.for_health && !run.for_overdue {
+                    format!("Health check timeout: {reason}")
+                } else {
+                    reason
+                });
                 let before = (self.failure.clone(), self.lost_at);
                 self.failure = super::Failure { error, ..super::Failure::default() };
                 self.lost_at = Some(now);
                 if run.for_overdue {
                     self.event(now, Event::ProbeFailed(generation), out);
-                } else if !run.warn_only {
+                } else if run.for_health && !run.warn_only {
                     self.event(now, Event::Health(generation, false), out);
                 }
                 if self.life.is_connected() {
@@ -246,14 +265,14 @@ impl Slot {
         // A server that answers in order cannot be asked during a call, and the call has a timer of its own.
         let in_line = self.serial && self.ledger.has_timed();
         if self.may_probe() && self.chain.is_none() && !in_line {
-            self.start_chain(now, false, false, out);
+            self.start_chain(now, Trigger::Periodic, false, out);
         }
     }
 
     /// Looks once, after the machine slept.
     pub(super) fn check_now(&mut self, now: Instant, out: &mut Vec<Effect>) {
         if self.may_probe() && self.chain.is_none() && self.config.health.interval.is_some() {
-            self.start_chain(now, false, true, out);
+            self.start_chain(now, Trigger::Periodic, true, out);
         }
     }
 }

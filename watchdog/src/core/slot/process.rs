@@ -84,7 +84,7 @@ impl Slot {
         self.failure = super::Failure { error: Some(why), ending: None, tail: Vec::new() };
         self.lost_at = Some(now);
         self.emit_cannot_start(out);
-        if self.life.connected_once() || generation.0 > 1 {
+        if self.life.connected_once() || generation.0 > 1 || self.role.served {
             self.event(now, Event::AttemptFailed(generation), out);
             return;
         }

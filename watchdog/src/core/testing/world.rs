@@ -18,7 +18,7 @@ use crate::config::Server;
 use crate::core::chain::{Chain, ChainPolicy, Heard, Latches, Link};
 use crate::core::ending::Ending;
 use crate::core::ids::{CallId, Generation};
-use crate::core::slot::{Effect, Lost, ProbeReply, Slot};
+use crate::core::slot::{Effect, Lost, ProbeReply, Role, Slot};
 use crate::events::EventKind;
 use crate::exit::Exit;
 
@@ -90,7 +90,7 @@ impl World {
         let mut config = server();
         change(&mut config);
         let mut world = Self {
-            slot: Slot::new(Arc::new(config), exits, 0),
+            slot: Slot::new(Arc::new(config), Role { exit_on_failure: exits, served: false }, 0),
             now: base(),
             exit: None,
             chain: None,
@@ -380,7 +380,7 @@ impl World {
             chain.record(link, verdict.clone(), *heard);
         }
         assert!(chain.next_link().is_none(), "the chain has ended");
-        self.tell(|slot, now, out| slot.chain_done(now, generation, &chain, cpu, out));
+        self.tell(|slot, now, out| drop(slot.chain_done(now, generation, &chain, cpu, out)));
     }
 
     /// The chain that runs is answered.

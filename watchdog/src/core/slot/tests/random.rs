@@ -11,7 +11,7 @@ use crate::config::{ChainMode, Server};
 use crate::core::chain::{Chain, ChainPolicy, Heard, Latches, Link};
 use crate::core::ending::Ending;
 use crate::core::ids::{CallId, Generation};
-use crate::core::slot::{Effect, Lost, Slot};
+use crate::core::slot::{Effect, Lost, Role, Slot};
 use crate::core::testing::{
     INITIALIZE, INITIALIZED, acknowledged, answer_line, base, cancel_line, millis, raw_id, secs, stateless, value,
 };
@@ -32,7 +32,13 @@ struct Play {
 
 impl Play {
     fn new(server: Server, stateless: bool) -> Self {
-        Self { slot: Slot::new(Arc::new(server), false, 0), now: base(), book: Book::default(), next_id: 0, stateless }
+        Self {
+            slot: Slot::new(Arc::new(server), Role::default(), 0),
+            now: base(),
+            book: Book::default(),
+            next_id: 0,
+            stateless,
+        }
     }
 
     fn tell(&mut self, what: impl FnOnce(&mut Slot, Instant, &mut Vec<Effect>)) -> Checked {
@@ -284,7 +290,7 @@ impl Play {
                     return Ok(());
                 };
                 let chain = ended_chain(*outcome);
-                self.tell(|slot, now, out| slot.chain_done(now, generation, &chain, Duration::ZERO, out))
+                self.tell(|slot, now, out| drop(slot.chain_done(now, generation, &chain, Duration::ZERO, out)))
             }
             Step::Probe => {
                 let Some(live) = self.book.live else { return Ok(()) };

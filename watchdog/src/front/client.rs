@@ -1,4 +1,4 @@
-//! The client on our own stdin and stdout.
+//! One client, on a stream of lines each way.
 
 use std::task::{Context, Poll};
 
@@ -14,19 +14,21 @@ const READ: usize = 64 * 1024;
 /// What a client does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// It said something: take [`StdioFront::next_line`] until there is none.
+    /// A client has come.
+    Came,
+    /// It said something: take [`Client::next_line`] until there is none.
     Read,
-    /// It closed its end of our stdin, but what it wrote before is not read yet. At most once.
+    /// It closed its sending side, but what it wrote before is not read yet. At most once.
     HungUp,
-    /// It closed its end of our stdin, and all that it wrote is read. Once.
+    /// It closed its sending side, and all that it wrote is read. Once.
     Eof,
-    /// It does not read our stdout any more. Once.
+    /// It does not read any more. Once.
     Gone,
 }
 
 /// The client.
 #[derive(Debug)]
-pub struct StdioFront {
+pub struct Client {
     source: Option<Source>,
     sink: Option<Sink>,
     lines: Lines,
@@ -35,7 +37,7 @@ pub struct StdioFront {
     gone: bool,
 }
 
-impl StdioFront {
+impl Client {
     /// A client on these streams.
     #[must_use]
     pub fn new(source: Source, sink: Sink, max_line: usize) -> Self {

@@ -1,0 +1,140 @@
+//! What operators may ask of a slot, and what they are told.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use crate::config::Server;
+use crate::core::refusal::Code;
+
+/// A command on its way to a slot's task. An answer whose asker has gone is dropped.
+#[derive(Debug)]
+pub enum Command {
+    /// An attempt now, whatever the state: it resets the budget and joins an attempt that runs.
+    Retry(oneshot::Sender<Result<Accepted, CommandError>>),
+    /// Switch it on. Answered when that is decided.
+    Enable(oneshot::Sender<()>),
+    /// Switch it off. Answered when that is decided; its processes are gone when the state is `Disabled`.
+    Disable(oneshot::Sender<()>),
+    /// Run the probe chain once, or join the one that runs. Never restarts anything.
+    Probe(oneshot::Sender<Result<ProbeReport, CommandError>>),
+    /// The last lines of the stderr of its processes, oldest first.
+    Logs(usize, oneshot::Sender<Vec<String>>),
+    /// Another configuration; `true` if its process has to be replaced for it.
+    Configure(Arc<Server>, bool),
+    /// End it, as a signal of this number would.
+    Shutdown(i32),
+}
+
+/// A retry that was taken up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Accepted {
+    /// Always true.
+    pub accepted: bool,
+    /// The server.
+    pub server: String,
+    /// Its state after the command.
+    pub state: String,
+    /// The generation of the attempt, or of the process that makes room for it.
+    pub generation: u64,
+    /// The attempt's place in its row, from 1.
+    pub attempt: u32,
+}
+
+/// What a probe chain found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProbeReport {
+    /// When it ended, as RFC 3339.
+    pub at: String,
+    /// Why it ran: `tool_timeout`, `periodic` or `manual`.
+    pub trigger: String,
+    /// `alive`, `busy`, `dead` or `undecided`.
+    pub verdict: String,
+    /// What led to it, where it is not `alive`.
+    pub reason: Option<String>,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Its links, in the order in which they ran.
+    pub links: Vec<LinkVerdict>,
+}
+
+/// What one link found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LinkVerdict {
+    /// The link's name.
+    pub name: String,
+    /// `pass`, `busy`, `fail`, `inconclusive` or `unsupported`.
+    pub verdict: String,
+    /// The probe's reason, where it gave one.
+    pub reason: Option<String>,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+impl ProbeReport {
+    /// Whether the server was found alive.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        matches!(self.verdict.as_str(), "alive" | "busy")
+    }
+
+    /// The form in which a moment is written.
+    #[must_use]
+    pub fn moment(time: SystemTime) -> String {
+        crate::telemetry::timestamp(time)
+    }
+}
+
+/// Why a command was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// There is no such server.
+    #[error("no server is called \"{name}\"; there are: {known}")]
+    NotFound {
+        /// The name that was asked for.
+        name: String,
+        /// Those that there are, with commas.
+        known: String,
+    },
+    /// It is switched off.
+    #[error("server \"{0}\" is disabled: enable it first")]
+    Disabled(String),
+    /// It has to be connected for this.
+    #[error("server \"{server}\" is not connected (state {state})")]
+    NotConnected {
+        /// The server.
+        server: String,
+        /// Its state.
+        state: String,
+    },
+    /// What was waited for did not happen in time. The command itself was carried out.
+    #[error("server \"{server}\" is still {state}")]
+    Timeout {
+        /// The server.
+        server: String,
+        /// Its state.
+        state: String,
+    },
+    /// The slot ends.
+    #[error("server \"{0}\" is shutting down")]
+    Closing(String),
+}
+
+impl CommandError {
+    /// The code of the contract that says the same to a client.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::NotFound { .. } => Code::ServerNotFound,
+            Self::Disabled(_) => Code::ServerDisabled,
+            Self::NotConnected { .. } | Self::Closing(_) => Code::ServerDisconnected,
+            Self::Timeout { .. } => Code::Reconnecting,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The way to the slots.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
+
+use super::command::{Accepted, Command, CommandError, ProbeReport};
+use super::meter::Meter;
+use super::status::{Identity, ServerStatus};
+use crate::core::slot::SlotSnapshot;
+use crate::events::Bus;
+
+/// How long a disabled server's processes may take to go away before the answer comes without that: longer than any ladder with
+/// its sweep that is not configured to be slow.
+const TEARDOWN: Duration = Duration::from_secs(10);
+
+/// What a slot's task publishes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Published {
+    /// The slot.
+    pub slot: SlotSnapshot,
+    /// What the latest probe chain found.
+    pub last_probe: Option<ProbeReport>,
+}
+
+/// One slot, to those who watch and steer it. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SlotHandle {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The program, without its arguments.
+    pub command: Arc<str>,
+    /// Its commands.
+    pub commands: mpsc::UnboundedSender<Command>,
+    /// Its pictures.
+    pub published: watch::Receiver<Published>,
+    /// Its numbers.
+    pub meter: Arc<Meter>,
+}
+
+/// What does not change while the process lives.
+#[derive(Debug, Clone)]
+pub struct Info {
+    /// Of this program.
+    pub version: &'static str,
+    /// Of this process.
+    pub pid: u32,
+    /// When it began.
+    pub started: SystemTime,
+    /// The same by the clock that never jumps.
+    pub started_at: Instant,
+    /// The configuration file, if there is one.
+    pub config_file: Option<PathBuf>,
+}
+
+/// What is asked of the whole process.
+#[derive(Debug)]
+pub enum Order {
+    /// Read the configuration again; the answer names what changed, or why nothing did.
+    Reload(oneshot::Sender<Result<Vec<String>, String>>),
+    /// End everything.
+    Shutdown,
+}
+
+/// The way to everything. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    info: Info,
+    events: Bus,
+    orders: mpsc::UnboundedSender<Order>,
+    /// In the order of the configuration. Replaced as a whole; the lock is held for a pointer's time only.
+    slots: RwLock<Arc<[SlotHandle]>>,
+}
+
+impl SlotHandle {
+    /// The server as it is at this moment.
+    #[must_use]
+    pub fn status(&self) -> ServerStatus {
+        let published = self.published.borrow();
+        let identity = Identity { name: &self.name, command: &self.command };
+        let last_probe = published.last_probe.as_ref();
+        ServerStatus::render(identity, &published.slot, last_probe, &self.meter, Instant::now(), SystemTime::now())
+    }
+
+    /// Sends a command that is answered.
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, CommandError> {
+        let (sender, answer) = oneshot::channel();
+        let closing = || CommandError::Closing(self.name.to_string());
+        self.commands.send(command(sender)).map_err(|_| closing())?;
+        answer.await.map_err(|_| closing())
+    }
+
+    /// Waits until a picture satisfies `wanted`.
+    ///
+    /// # Errors
+    /// [`CommandError::Timeout`] when that took longer than `limit`.
+    pub async fn wait_for(
+        &self,
+        limit: Duration,
+        mut wanted: impl FnMut(&SlotSnapshot) -> bool,
+    ) -> Result<(), CommandError> {
+        let mut published = self.published.clone();
+        let seen = timeout(limit, published.wait_for(|published| wanted(&published.slot))).await;
+        match seen {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(CommandError::Closing(self.name.to_string())),
+            Err(_) => {
+                let state = self.published.borrow().slot.state.to_owned();
+                Err(CommandError::Timeout { server: self.name.to_string(), state })
+            }
+        }
+    }
+}
+
+impl Handle {
+    /// A way to no slots yet.
+    #[must_use]
+    pub fn new(info: Info, events: Bus, orders: mpsc::UnboundedSender<Order>) -> Self {
+        Self { shared: Arc::new(Shared { info, events, orders, slots: RwLock::new(Arc::from([])) }) }
+    }
+
+    /// Replaces the list of slots.
+    pub fn set_slots(&self, slots: Vec<SlotHandle>) {
+        *self.shared.slots.write().unwrap_or_else(PoisonError::into_inner) = slots.into();
+    }
+
+    /// What does not change.
+    #[must_use]
+    pub fn info(&self) -> &Info {
+        &self.shared.info
+    }
+
+    /// The events of this process.
+    #[must_use]
+    pub fn events(&self) -> &Bus {
+        &self.shared.events
+    }
+
+    /// All slots, in every state, in the order of the configuration.
+    #[must_use]
+    pub fn slots(&self) -> Arc<[SlotHandle]> {
+        self.shared.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// One slot.
+    ///
+    /// # Errors
+    /// [`CommandError::NotFound`].
+    pub fn slot(&self, name: &str) -> Result<SlotHandle, CommandError> {
+        let slots = self.slots();
+        slots.iter().find(|slot| &*slot.name == name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = slots.iter().map(|slot| &*slot.name).collect();
+            CommandError::NotFound { name: name.to_owned(), known: known.join(", ") }
+        })
+    }
+
+    /// All servers as they are at this moment.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        self.slots().iter().map(SlotHandle::status).collect()
+    }
+
+    /// An attempt now. With `wait`, comes back when the server is connected.
+    ///
+    /// # Errors
+    /// [`CommandError::Disabled`]; [`CommandError::Timeout`] when it is not connected after `wait`.
+    pub async fn retry(&self, name: &str, wait: Option<Duration>) -> Result<Accepted, CommandError> {
+        let slot = self.slot(name)?;
+        let before = slot.published.borrow().slot.clone();
+        let accepted = slot.ask(Command::Retry).await??;
+        if let Some(limit) = wait {
+            let replaced = before.status == "connected";
+            let fresh = |now: &SlotSnapshot| now.generation > before.generation || !replaced;
+            slot.wait_for(limit, |now| now.status == "connected" && fresh(now)).await?;
+        }
+        Ok(accepted)
+    }
+
+    /// Switches a server on.
+    ///
+    /// # Errors
+    /// [`CommandError::NotFound`].
+    pub async fn enable(&self, name: &str) -> Result<ServerStatus, CommandError> {
+        let slot = self.slot(name)?;
+        slot.ask(Command::Enable).await?;
+        Ok(slot.status())
+    }
+
+    /// Switches a server off, and waits for its processes to go away.
+    ///
+    /// # Errors
+    /// [`CommandError::NotFound`].
+    pub async fn disable(&self, name: &str) -> Result<ServerStatus, CommandError> {
+        let slot = self.slot(name)?;
+        slot.ask(Command::Disable).await?;
+        // What takes longer than this goes on; the answer says so by its state.
+        _ = slot.wait_for(TEARDOWN, |now| now.state != "Disabling").await;
+        Ok(slot.status())
+    }
+
+    /// Runs a server's probe chain once.
+    ///
+    /// # Errors
+    /// [`CommandError::NotConnected`].
+    pub async fn probe(&self, name: &str) -> Result<ProbeReport, CommandError> {
+        self.slot(name)?.ask(Command::Probe).await?
+    }
+
+    /// The last lines of a server's stderr, oldest first.
+    ///
+    /// # Errors
+    /// [`CommandError::NotFound`].
+    pub async fn logs(&self, name: &str, lines: usize) -> Result<Vec<String>, CommandError> {
+        self.slot(name)?.ask(|answer| Command::Logs(lines, answer)).await
+    }
+
+    /// Reads the configuration again. The answer names what changed.
+    ///
+    /// # Errors
+    /// Why nothing did.
+    pub async fn reload(&self) -> Result<Vec<String>, String> {
+        let (sender, answer) = oneshot::channel();
+        let closing = || "the watchdog is shutting down".to_owned();
+        self.shared.orders.send(Order::Reload(sender)).map_err(|_| closing())?;
+        answer.await.map_err(|_| closing())?
+    }
+
+    /// Ends everything.
+    pub fn shutdown(&self) {
+        // An error says that it has ended.
+        _ = self.shared.orders.send(Order::Shutdown);
+    }
+}

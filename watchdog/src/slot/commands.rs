@@ -1,0 +1,131 @@
+//! Commands of operators, and what they get to see.
+
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use super::Driver;
+use crate::core::lifecycle::Rejection;
+use crate::engine::handle::Published;
+use crate::engine::{Accepted, Command, CommandError, ProbeReport};
+
+/// Somebody who wants to know what a chain finds.
+pub(super) type ProbeWaiter = oneshot::Sender<Result<ProbeReport, CommandError>>;
+
+impl Driver {
+    pub(super) fn obey(&mut self, now: Instant, command: Command) {
+        // Whoever asked may have gone: an answer that nobody takes is no failure.
+        match command {
+            Command::Retry(answer) => {
+                let refused = self.core.retry(now, &mut self.effects);
+                self.carry_out(now);
+                _ = answer.send(refused.map(|()| self.accepted()).map_err(|rejection| self.refusal(rejection)));
+            }
+            Command::Enable(answer) => {
+                self.core.enable(now, &mut self.effects);
+                self.carry_out(now);
+                self.publish();
+                _ = answer.send(());
+            }
+            Command::Disable(answer) => {
+                self.core.disable(now, &mut self.effects);
+                self.carry_out(now);
+                self.publish();
+                _ = answer.send(());
+            }
+            Command::Probe(answer) => {
+                if self.core.probe_now(now, &mut self.effects) {
+                    self.probe_waiters.push(answer);
+                } else {
+                    _ = answer.send(Err(self.not_connected()));
+                }
+            }
+            Command::Logs(lines, answer) => {
+                let lines = match &self.runtime {
+                    Some((_, runtime)) => runtime.stderr_tail(lines),
+                    None => self.last_stderr.iter().rev().take(lines).rev().cloned().collect(),
+                };
+                _ = answer.send(lines);
+            }
+            Command::Configure(server, replace) => {
+                self.chains.configure(server.probe.clone());
+                self.server = server.clone();
+                self.core.configure(now, server, replace, &mut self.effects);
+            }
+            Command::Shutdown(signal) => {
+                self.ending = true;
+                self.core.signal(now, signal, &mut self.effects);
+            }
+        }
+    }
+
+    /// Whether a second signal, or a first one at the very end, says not to wait.
+    pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Poll::Ready(command) = self.commands.poll_recv(cx) {
+            if matches!(command, None | Some(Command::Shutdown(_))) {
+                return Poll::Ready(());
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Tells those who wait for a chain what it found; without a report it came to no end.
+    pub(super) fn report(&mut self, report: Option<ProbeReport>) {
+        for waiter in self.probe_waiters.drain(..) {
+            let answer = report.clone().ok_or_else(|| CommandError::NotConnected {
+                server: self.name.to_string(),
+                state: self.core.lifecycle().state_name().to_owned(),
+            });
+            _ = waiter.send(answer);
+        }
+        if report.is_some() {
+            self.last_probe = report;
+            self.publish_anew();
+        }
+    }
+
+    /// Lets everybody see the slot, where something that they can see may have changed.
+    pub(super) fn publish(&mut self) {
+        self.meter.in_flight.set(self.core.in_flight() as u64);
+        self.meter.held.set(self.core.held() as u64);
+        self.meter.clients.set(u64::from(self.front.has_client()));
+        if self.core.take_changed() {
+            self.publish_anew();
+        }
+    }
+
+    fn publish_anew(&self) {
+        let published = Published { slot: self.core.snapshot(), last_probe: self.last_probe.clone() };
+        self.published.send_if_modified(|seen| {
+            let differs = *seen != published;
+            if differs {
+                *seen = published;
+            }
+            differs
+        });
+    }
+
+    fn accepted(&self) -> Accepted {
+        let life = self.core.lifecycle();
+        Accepted {
+            accepted: true,
+            server: self.name.to_string(),
+            state: life.state_name().to_owned(),
+            generation: life.generation().0,
+            attempt: life.attempts().0.max(1),
+        }
+    }
+
+    fn refusal(&self, rejection: Rejection) -> CommandError {
+        match rejection {
+            Rejection::Disabled => CommandError::Disabled(self.name.to_string()),
+            _ => CommandError::Closing(self.name.to_string()),
+        }
+    }
+
+    fn not_connected(&self) -> CommandError {
+        let state = self.core.lifecycle().state_name().to_owned();
+        CommandError::NotConnected { server: self.name.to_string(), state }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a probe chain found, for people.
+
+use std::time::{Duration, SystemTime};
+
+use probe_api::{Trigger, Verdict};
+
+use crate::core::chain::Outcome;
+use crate::engine::{LinkVerdict, ProbeReport};
+use crate::probe::{LinkReport, Report};
+
+/// Describes a chain that has ended.
+pub(super) fn report(report: &Report, (trigger, outcome): &(Trigger, Outcome), ended: SystemTime) -> ProbeReport {
+    let (verdict, reason) = match outcome {
+        Outcome::Alive => ("alive", None),
+        Outcome::Busy(reason) => ("busy", Some(reason)),
+        Outcome::Dead(reason) => ("dead", Some(reason)),
+        Outcome::Undecided(reason) => ("undecided", Some(reason)),
+    };
+    ProbeReport {
+        at: ProbeReport::moment(ended),
+        trigger: trigger_name(*trigger).to_owned(),
+        verdict: verdict.to_owned(),
+        reason: reason.cloned(),
+        elapsed_ms: millis(report.elapsed),
+        links: report.links.iter().map(link).collect(),
+    }
+}
+
+fn link(report: &LinkReport) -> LinkVerdict {
+    let (verdict, reason) = match &report.verdict {
+        Verdict::Pass => ("pass", None),
+        Verdict::Busy(reason) => ("busy", Some(reason)),
+        Verdict::Fail(reason) => ("fail", Some(reason)),
+        Verdict::Inconclusive(reason) => ("inconclusive", Some(reason)),
+        Verdict::Unsupported => ("unsupported", None),
+        // A verdict of a later probe-api counts as one that could not tell.
+        _ => ("inconclusive", None),
+    };
+    LinkVerdict {
+        name: report.name.clone(),
+        verdict: verdict.to_owned(),
+        reason: reason.cloned(),
+        elapsed_ms: millis(report.elapsed),
+    }
+}
+
+const fn trigger_name(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::ToolTimeout => "tool_timeout",
+        Trigger::Periodic => "periodic",
+        _ => "manual",
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
