@@ -4,6 +4,7 @@
 //! the engine sees only the types of this module.
 
 pub use control::{Control, ControlListen, Listen, Management, Ready, Require, TcpAddress, Token};
+pub use diff::{Change, Difference, diff};
 pub use output::{EventFile, EventForm, EventFormat, EventThrottle, Events, Log, LogFormat, LogLevel};
 pub use probing::{ChainMode, Health, Link, OnProbeFailure, OnUnhealthy, Probe};
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ mod address;
 mod builtin;
 mod control;
 mod debug;
+mod diff;
 mod document;
 pub mod duration;
 mod environment;
