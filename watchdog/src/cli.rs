@@ -13,7 +13,10 @@ use crate::exit::Exit;
 
 pub mod check_config;
 pub mod demo;
+pub mod import;
+mod original;
 mod sidecar;
+pub mod wrap;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -24,6 +27,10 @@ pub enum Invocation {
     CheckConfig(check_config::CheckConfig),
     /// Show a server dying and coming back.
     Demo(demo::Demo),
+    /// Turn a client's file into a configuration of ours.
+    Import(import::Import),
+    /// Put the watchdog in front of the servers of a client's file.
+    Wrap(wrap::Wrap),
 }
 
 /// The program ends before it has begun: help was asked for, or what was typed cannot work.
@@ -77,6 +84,10 @@ enum Subcommand {
     CheckConfig(check_config::Arguments),
     /// Show a server dying and coming back, without any setup
     Demo(demo::Demo),
+    /// Turn the servers of a client's configuration file into a file for --config
+    Import(import::Arguments),
+    /// Put the watchdog in front of the servers in a client's configuration file, or take it away
+    Wrap(wrap::Wrap),
 }
 
 /// Reads a command line (the program's name first) and, for the sidecar form, everything that it leads to.
@@ -95,6 +106,8 @@ pub fn parse(
     match typed.subcommand {
         Some(Subcommand::CheckConfig(arguments)) => Ok(Invocation::CheckConfig(arguments.settle(environment))),
         Some(Subcommand::Demo(demo)) => Ok(Invocation::Demo(demo)),
+        Some(Subcommand::Import(arguments)) => Ok(Invocation::Import(arguments.settle(environment))),
+        Some(Subcommand::Wrap(wrap)) => Ok(Invocation::Wrap(wrap)),
         None => {
             if args.last().is_some_and(|last| last == "--") && typed.command.is_empty() {
                 return Err(Stop::usage("error: nothing follows `--`: write the server's command there\n"));

@@ -16,6 +16,7 @@ pub mod config;
 pub mod control;
 pub mod core;
 mod demo;
+mod ecosystem;
 pub mod engine;
 pub mod events;
 pub mod exit;
@@ -45,13 +46,18 @@ pub fn run() -> ExitCode {
     let known = |link: &config::Link| registry.check(link);
     let exit = match cli::parse(std::env::args_os(), std::env::vars_os(), &known) {
         Ok(Invocation::Sidecar(loaded)) => sidecar::run(*loaded, registry),
-        Ok(Invocation::CheckConfig(check)) => {
-            check.run(&known, &mut std::io::stdout(), &mut std::io::stderr()).unwrap_or(Exit::Internal)
-        }
         Ok(Invocation::Demo(demo)) => demo.run(),
+        Ok(Invocation::CheckConfig(check)) => reported(|out, err| check.run(&known, out, err)),
+        Ok(Invocation::Import(import)) => reported(|out, err| import.run(&known, out, err)),
+        Ok(Invocation::Wrap(wrap)) => reported(|out, err| wrap.run(&known, out, err)),
         Err(stop) => tell(&stop),
     };
     exit.into()
+}
+
+/// Runs what only reads, writes and reports.
+fn reported(work: impl FnOnce(&mut dyn Write, &mut dyn Write) -> std::io::Result<Exit>) -> Exit {
+    work(&mut std::io::stdout(), &mut std::io::stderr()).unwrap_or(Exit::Internal)
 }
 
 /// Help belongs on stdout, complaints on stderr. There is nobody to tell that neither can be written.

@@ -24,6 +24,7 @@ mod select;
 mod variables;
 
 pub(crate) use layers::Environment;
+pub(crate) use select::{is_name, to_name};
 
 /// Everything that configuration is made of.
 #[derive(Clone, Default)]
@@ -32,6 +33,8 @@ pub struct Input {
     pub command: Vec<OsString>,
     /// `--config`
     pub config: Option<PathBuf>,
+    /// The text of that file, where it is not to be read.
+    pub text: Option<String>,
     /// `--name`
     pub name: Option<OsString>,
     /// The other options, in their order.

@@ -59,7 +59,8 @@ impl Layers {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
         let file = match discover::find(input, &environment) {
             Some(path) => {
-                let root = parse_file(&path, &mut sources, &mut errors)?;
+                let text = input.text.clone().map_or_else(|| discover::read(&path), Ok)?;
+                let root = parse_file(&path, text, &mut sources, &mut errors)?;
                 Some((path, root))
             }
             None => None,
@@ -219,11 +220,12 @@ fn parse_builtin(text: &str, source: SourceId) -> Result<Node, ConfigError> {
 
 fn parse_file(
     path: &std::path::Path,
+    text: String,
     sources: &mut Sources,
     errors: &mut Vec<ConfigError>,
 ) -> Result<Node, ConfigErrors> {
     let name = path.display().to_string();
-    let file = File { name: name.clone(), text: discover::read(path)?, secrets: OnceLock::new(), root: None };
+    let file = File { name: name.clone(), text, secrets: OnceLock::new(), root: None };
     let id = sources.add(Source::File(file.clone()));
     let mut root = yaml::parse(&file.text, id).map_err(|error| match error.place {
         Some(at) => ConfigError::about(format!("{name}:{}:{}", at.line, at.column), error.message)

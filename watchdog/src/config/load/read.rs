@@ -50,8 +50,8 @@ fn report(fault: &Fault, tree: &Node, sources: &Sources) -> ConfigError {
 
 fn unknown(key: &str, fields: &[&str]) -> String {
     if key == "mcpServers" {
-        return "unknown field \"mcpServers\": this is a client's file; put the command of one entry behind `--`, \
-                or describe it under `servers:`"
+        return "unknown field \"mcpServers\": this is a client's file; `mcp-watchdog import` makes a configuration of it, \
+                and `mcp-watchdog wrap` puts the watchdog in front of its servers"
             .to_owned();
     }
     let near = hint::did_you_mean(key, fields.iter().copied());

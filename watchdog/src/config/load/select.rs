@@ -82,7 +82,7 @@ fn asked(layers: &Layers, input: &Input) -> Result<Option<String>, ConfigError> 
 const NAME_RULE: &str = "is not a server name: letters, digits, `.`, `_` and `-`, at most 64";
 
 /// Whether a text is a server's name.
-pub(super) fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(is_name_byte)
 }
 
@@ -95,14 +95,16 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
 }
 
-/// The base name of COMMAND, with `-` for every character that a name cannot have.
+/// The base name of COMMAND, as a name.
 fn of_command(command: &[std::ffi::OsString]) -> String {
     let program = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
-    let name: String = program
-        .to_string_lossy()
-        .chars()
-        .take(LONGEST_NAME)
-        .map(|c| if u8::try_from(c).is_ok_and(is_name_byte) { c } else { '-' })
-        .collect();
+    to_name(&program.to_string_lossy())
+}
+
+/// The name that is nearest to a text: with `-` for every character that a name cannot have, but never in front, where
+/// `--name` would take it for an option.
+pub(crate) fn to_name(text: &str) -> String {
+    let allowed = text.chars().map(|c| if u8::try_from(c).is_ok_and(is_name_byte) { c } else { '-' });
+    let name: String = allowed.skip_while(|c| *c == '-').take(LONGEST_NAME).collect();
     if name.is_empty() { "server".to_owned() } else { name }
 }

@@ -86,7 +86,7 @@ fn arguments_and_inherited_values_need_not_be_text() {
     assert_eq!(server.command.program, command[0]);
     assert_eq!(server.command.args, command[1..]);
     assert_eq!(server.command.env, environment);
-    assert_eq!(server.name, "--server");
+    assert_eq!(server.name, "server");
 
     let mut case = Case::file("servers: {fs: {command: '${B}'}}");
     case.input.environment = environment;

@@ -115,7 +115,7 @@ fn single_errors_of_files() {
         ("a: 1\n---\nb: 2", "config.yaml: holds more than one YAML document"),
         (
             "mcpServers: {}",
-            "config.yaml:1:1: unknown field \"mcpServers\": this is a client's file; put the command of one entry behind `--`, or describe it under `servers:`",
+            "config.yaml:1:1: unknown field \"mcpServers\": this is a client's file; `mcp-watchdog import` makes a configuration of it, and `mcp-watchdog wrap` puts the watchdog in front of its servers",
         ),
         (
             "servers: {a: {command: x, max_attempts: 3}}",

@@ -1,0 +1,120 @@
+//! Turns a client's servers into a configuration of ours.
+
+use serde_yaml::{Mapping, Value};
+
+use crate::config::hint;
+use crate::config::load::{is_name, to_name};
+
+use super::Document;
+use super::client::{self, ServerPath};
+use super::item::Item;
+
+mod entry;
+mod variables;
+
+/// What an import needs beside the file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// The file's name, for the head of the result.
+    pub(crate) source: &'a str,
+    /// Its folder, from which relative files are found, where its name is text.
+    pub(crate) folder: Option<&'a str>,
+    /// Only this server.
+    pub(crate) server: Option<&'a str>,
+    /// What `${workspaceFolder}` stands for.
+    pub(crate) workspace: Option<&'a str>,
+    /// What a bare `timeout` counts, which differs between clients.
+    pub(crate) timeout_unit: Option<Unit>,
+}
+
+/// A unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Seconds,
+    Milliseconds,
+}
+
+/// A configuration of ours.
+#[derive(Debug)]
+pub(crate) struct Imported {
+    /// The file.
+    pub(crate) yaml: String,
+    /// What is lost, or was decided.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Turns the servers of a client's file into a file of ours.
+///
+/// # Errors
+/// With each entry that cannot be turned, by name.
+pub(crate) fn import(document: &Document<'_>, request: &Request<'_>) -> Result<Imported, Vec<String>> {
+    if document.is_ours() {
+        return Err(vec!["is a configuration of mcp-watchdog itself; it can be used as it is".to_owned()]);
+    }
+    let chosen = chosen(document, request).map_err(|error| vec![error])?;
+    let (mut warnings, mut errors) = (Vec::new(), Vec::new());
+    let mut servers: Vec<(String, ServerPath, &Item)> = Vec::new();
+    for path in chosen {
+        let Some(item) = document.root.at(path.keys()) else { continue };
+        let name = name(&path, &mut warnings);
+        match servers.iter().find(|(earlier, ..)| *earlier == name) {
+            // The same server in several projects.
+            Some((_, _, earlier)) if earlier.means(item) => {}
+            Some((_, earlier, _)) => {
+                warnings.push(format!("{path}: is left out, because {earlier} has the same name, `{name}`"));
+            }
+            None => servers.push((name, path, item)),
+        }
+    }
+    let mut sections = Mapping::new();
+    for (name, path, item) in servers {
+        let mut notes = entry::Notes { server: path.to_string(), warnings: &mut warnings, errors: &mut errors };
+        let section = entry::section(item, request, &mut notes);
+        sections.insert(Value::from(name), Value::Mapping(section));
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let yaml = print(sections, request.source).map_err(|error| vec![error])?;
+    Ok(Imported { yaml, warnings })
+}
+
+/// The servers that are asked for.
+fn chosen(document: &Document<'_>, request: &Request<'_>) -> Result<Vec<ServerPath>, String> {
+    let all = document.servers().ok_or(client::NO_SECTION)?;
+    if all.is_empty() {
+        return Err("has no servers in it".to_owned());
+    }
+    let Some(wanted) = request.server else { return Ok(all) };
+    let names: Vec<String> = all.iter().map(|path| path.name().to_owned()).collect();
+    let found: Vec<_> = all.into_iter().filter(|path| path.name() == wanted).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let near = hint::did_you_mean(wanted, names.iter().map(String::as_str));
+    Err(format!("has no server {wanted:?}{near}; it has {}", names.join(", ")))
+}
+
+/// The name of a server here, which has fewer characters to choose from.
+fn name(path: &ServerPath, warnings: &mut Vec<String>) -> String {
+    let written = path.name();
+    if is_name(written) {
+        return written.to_owned();
+    }
+    let name = to_name(written);
+    warnings.push(format!("{path}: is called `{name}` here: names are letters, digits, `.`, `_` and `-`"));
+    name
+}
+
+fn print(servers: Mapping, source: &str) -> Result<String, String> {
+    let mut file = Mapping::new();
+    file.insert("version".into(), 1.into());
+    file.insert("servers".into(), Value::Mapping(servers));
+    let yaml = serde_yaml::to_string(&file).map_err(|error| format!("cannot be written as YAML: {error}"))?;
+    // A line break in a file's name would end the comment.
+    let source: String = source.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    Ok(format!("# Made of {source} by `mcp-watchdog import`.\n{yaml}"))
+}
+
+#[cfg(test)]
+mod tests;
