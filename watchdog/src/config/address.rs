@@ -7,7 +7,7 @@ use super::text::{FromText, quoted};
 use super::{ControlListen, Listen, TcpAddress};
 
 /// The longest path of a unix socket, in bytes: `sun_path` less the NUL behind it (unix(7)).
-const LONGEST_SOCKET: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
+pub(crate) const LONGEST_SOCKET: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
 impl FromText for ControlListen {
     const EXPECTED: &'static str = "`auto`, `off`, `unix:///PATH` or `tcp://HOST:PORT`";

@@ -8,11 +8,16 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::config::LONGEST_SOCKET;
+
 /// The variable that names the folder itself.
 const VARIABLE: &str = "MCP_WATCHDOG_RUNTIME_DIR";
 
 /// The name of our folder in a folder that others use too.
 const NAME: &str = "mcp-watchdog";
+
+/// How the names of sockets end.
+const EXTENSION: &str = "sock";
 
 /// Why a folder cannot hold sockets.
 #[derive(Debug, Error)]
@@ -97,6 +102,27 @@ pub fn check(path: &Path, user: u32) -> Result<(), RuntimeDirError> {
         return Err(RuntimeDirError::Mode { path, mode });
     }
     Ok(())
+}
+
+/// The control socket of a process, `NAME-PID.sock`. The number is what keeps two watchdogs of one name apart; the name is for
+/// people, and is cut and cleaned where a path cannot have it.
+#[must_use]
+pub fn socket(folder: &Path, name: &str, pid: u32) -> PathBuf {
+    let end = format!("-{pid}.{EXTENSION}");
+    let room = LONGEST_SOCKET.saturating_sub(folder.as_os_str().len() + "/".len() + end.len());
+    let clean =
+        |at: usize, c: char| if c.is_ascii_alphanumeric() || c == '_' || (at > 0 && c == '.') { c } else { '-' };
+    let shown: String = name.chars().take(room).enumerate().map(|(at, c)| clean(at, c)).collect();
+    folder.join(shown + &end)
+}
+
+/// The process whose control socket has this path; `None` where it is no control socket, but perhaps another of ours, which
+/// must not be disturbed.
+#[must_use]
+pub fn process_of(socket: &Path) -> Option<u32> {
+    let name = socket.file_name()?.to_str()?;
+    let (_, pid) = name.strip_suffix(EXTENSION)?.strip_suffix('.')?.rsplit_once('-')?;
+    pid.parse().ok()
 }
 
 #[cfg(test)]

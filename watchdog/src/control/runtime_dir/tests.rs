@@ -64,3 +64,23 @@ fn links_and_files_are_no_folders() {
     let below = file.join("x");
     assert!(matches!(prepare(&below, us()), Err(RuntimeDirError::Unusable { .. })));
 }
+
+#[test]
+fn sockets_tell_their_process() {
+    let folder = Path::new("/run/user/7/mcp-watchdog");
+    let path = socket(folder, "files", 12);
+    assert_eq!(path, folder.join("files-12.sock"));
+    assert_eq!(process_of(&path), Some(12));
+    assert_eq!(socket(folder, "../a b/ü", 3), folder.join("-.-a-b---3.sock"));
+    assert_eq!(process_of(Path::new("/run/a-b-7.sock")), Some(7));
+    for other in ["files.sock", "files-7", "files-x.sock", "7.sock", "files-7.sock.lock"] {
+        assert_eq!(process_of(Path::new(other)), None, "{other}");
+    }
+}
+
+#[test]
+fn long_names_are_cut() {
+    let path = socket(Path::new("/run/user/7/mcp-watchdog"), &"n".repeat(300), 4_294_967_295);
+    assert_eq!(path.as_os_str().len(), LONGEST_SOCKET);
+    assert_eq!(process_of(&path), Some(4_294_967_295));
+}
