@@ -3,6 +3,7 @@
 //! The engine never forks, never reaps a stranger and never owns the tree itself: a [`Child`] is the engine's end of a guard
 //! ([`crate::guard`]), and its events are what the guard reports, or what follows from the guard's own death.
 
+pub(crate) mod cannot_start;
 pub mod facts;
 pub mod runtime;
 pub mod stdio;

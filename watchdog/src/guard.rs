@@ -32,6 +32,7 @@ mod tree;
 
 pub(crate) use ladder::LEFTOVER_GRACE;
 pub(crate) use run::SWEEP;
+pub(crate) use spawn::search::candidates;
 
 /// The `argv[0]` that makes a process of this binary a guard.
 pub const ARGV0: &str = "mcp-watchdog-guard";

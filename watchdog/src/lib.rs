@@ -43,7 +43,7 @@ pub fn run() -> ExitCode {
         return guard::main();
     }
     let registry = probe::Registry::with_builtins();
-    let known = |link: &config::Link| registry.check(link);
+    let known = |link: &config::Link, server: Option<&config::Command>| registry.check(link, server);
     let exit = match cli::parse(std::env::args_os(), std::env::vars_os(), &known) {
         Ok(Invocation::Sidecar(loaded)) => sidecar::run(*loaded, registry),
         Ok(Invocation::Demo(demo)) => demo.run(),

@@ -5,13 +5,14 @@
 //! of its requests is a [`CallRequest`] to the slot's driver, which writes it under an id of its own and sends back
 //! what becomes of it.
 //!
-//! Forms of probes that are not compiled in (a command, a plugin in a host process) join as further lines of the
-//! registry: to the chain, a probe is a name and a [`probe_api::Probe`].
+//! [`exec`] asks a program. Further forms of probes that are not compiled in (a plugin in a host process) join as further
+//! lines of the registry: to the chain, a probe is a name and a [`probe_api::Probe`].
 
 mod context;
+mod exec;
 pub mod registry;
 mod run;
 
 pub use context::{CallRequest, ChannelContext, Subject};
-pub use registry::Registry;
+pub use registry::{EngineEntry, Registry, Surroundings};
 pub use run::{LinkReport, LoadedLink, Report, chain, run};

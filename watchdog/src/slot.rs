@@ -97,7 +97,7 @@ impl Driver {
         let driver = Self {
             core,
             name,
-            chains: Chains::new(registry, server.probe.clone()),
+            chains: Chains::new(registry, server.clone(), log.clone()),
             server,
             front,
             runtime: None,

@@ -121,22 +121,28 @@ impl LogHandle {
     /// A line that the server wrote to stderr, without its end: `[mcp] name: line`, or a JSON object with the target
     /// `stderr`. In text the bytes are passed on as they are, colours included; at most 8 KiB of them.
     pub fn line(&self, line: &[u8]) {
-        self.server_line("stderr", "", line);
+        self.server_line("stderr", None, "", line);
     }
 
     /// A line that the server wrote to stdout and that is not a message: `[mcp] name: stdout: line`, or a JSON object
     /// with the target `stdout`.
     pub fn stray(&self, line: &[u8]) {
-        self.server_line("stdout", "stdout: ", line);
+        self.server_line("stdout", None, "stdout: ", line);
     }
 
-    fn server_line(&self, target: &str, label: &str, line: &[u8]) {
+    /// A line that a process of a probe wrote: `[mcp] name: probe check-db: line`, or a JSON object with the target `probe` and
+    /// the link's name in `probe`.
+    pub fn probe_line(&self, link: &str, line: &[u8]) {
+        self.server_line("probe", Some(link), &format!("probe {link}: "), line);
+    }
+
+    fn server_line(&self, target: &str, probe: Option<&str>, label: &str, line: &[u8]) {
         let Some(queue) = &self.shared.queue else { return };
         let line = &line[..line.len().min(LONGEST_LINE)];
         match self.shared.format {
             LogFormat::Text => queue.push(&[self.shared.prefix.as_bytes(), label.as_bytes(), line]),
             LogFormat::Json => {
-                let object = format::server_line(target, &self.shared.name, line, SystemTime::now());
+                let object = format::server_line(target, &self.shared.name, probe, line, SystemTime::now());
                 queue.push(&[object.as_bytes()]);
             }
         }

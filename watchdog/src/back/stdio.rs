@@ -11,12 +11,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use nix::errno::Errno;
 use tokio::time::{Sleep, sleep};
 
 use super::facts::Processes;
 use super::runtime::{News, Runtime};
-use super::{Child, ChildEvent, StartError, Step};
+use super::{Child, ChildEvent, StartError, cannot_start};
 use crate::config::Command;
 use crate::core::ending::Ending;
 use crate::core::slot::Lost;
@@ -146,7 +145,7 @@ impl StdioRuntime {
             Poll::Ready(ChildEvent::Started { pid }) => Poll::Ready(News::Started { pid }),
             Poll::Ready(ChildEvent::CannotStart { errno, step }) => {
                 self.stage = Stage::Told;
-                let why = cannot_start(&self.program, &self.cwd, errno, step);
+                let why = cannot_start::describe(&self.program, &self.cwd, errno, step);
                 Poll::Ready(News::CannotStart { why, exit: step.exit(errno) })
             }
             Poll::Ready(ChildEvent::Exited(ending)) => {
@@ -286,24 +285,5 @@ impl Runtime for StdioRuntime {
 
     fn processes(&self) -> Option<Processes> {
         Some(Processes { guard: self.child.guard_pid()?, leader: self.child.pid() })
-    }
-}
-
-/// Why a program cannot run, and what helps.
-fn cannot_start(program: &str, cwd: &str, errno: i32, step: Step) -> String {
-    let error = Errno::from_raw(errno);
-    match (step, error) {
-        (Step::Exec, Errno::ENOENT) if program.contains('/') => {
-            format!("cannot execute `{program}`: there is no such file (PATH is not searched for a name with a slash)")
-        }
-        (Step::Exec, Errno::ENOENT) => {
-            format!("cannot find `{program}` along PATH: install it, or give its whole path")
-        }
-        (Step::Exec, Errno::EACCES) => {
-            format!("cannot execute `{program}`: permission denied; is it an executable file?")
-        }
-        (Step::Exec, error) => format!("cannot execute `{program}`: {}", error.desc()),
-        (Step::Chdir, error) => format!("cannot enter the working directory `{cwd}` of `{program}`: {}", error.desc()),
-        (Step::Guard | Step::Fork, error) => format!("cannot start a process for `{program}`: {}", error.desc()),
     }
 }

@@ -4,7 +4,7 @@ use crate::config::{ControlListen, Delays, LogFormat, LogLevel, OnCall, OnUnheal
 fn parse_words(words: &[&str], environment: &[(&str, &str)]) -> Result<Invocation, Stop> {
     let args = std::iter::once("mcp-watchdog").chain(words.iter().copied()).map(OsString::from);
     let environment = environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    parse(args, environment, &|link| {
+    parse(args, environment, &|link, _| {
         if link.kind == "nope" { Err("no such probe".to_owned()) } else { Ok(()) }
     })
 }
@@ -95,11 +95,11 @@ fn commands_need_not_be_text() {
     use std::os::unix::ffi::OsStringExt;
     let raw = OsString::from_vec(b"\xff".to_vec());
     let args = ["mcp-watchdog", "--"].map(OsString::from).into_iter().chain([raw.clone(), raw.clone()]);
-    let Ok(Invocation::Sidecar(loaded)) = parse(args, [], &|_| Ok(())) else { panic!() };
+    let Ok(Invocation::Sidecar(loaded)) = parse(args, [], &|_, _| Ok(())) else { panic!() };
     assert_eq!(loaded.config.only().command.program, raw);
     assert_eq!(loaded.config.only().command.args, std::slice::from_ref(&raw));
     let args = ["mcp-watchdog", "--hold"].map(OsString::from).into_iter().chain([raw, "--".into(), "x".into()]);
-    let stop = parse(args, [], &|_| Ok(())).unwrap_err();
+    let stop = parse(args, [], &|_, _| Ok(())).unwrap_err();
     assert_eq!(stop, Stop { exit: Exit::Config, text: "error: --hold: the value is not UTF-8\n".to_owned() });
 }
 
@@ -175,7 +175,7 @@ fn options_are_the_parsers_own_invariants() {
 fn check(words: &[&str], environment: &[(&str, &str)]) -> (Exit, String, String) {
     let Ok(Invocation::CheckConfig(check)) = parse_words(words, environment) else { panic!("{words:?}") };
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let known = |_: &crate::config::Link| Ok(());
+    let known = |_: &crate::config::Link, _: Option<&crate::config::Command>| Ok(());
     let exit = check.run(&known, &mut out, &mut err).unwrap();
     (exit, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }

@@ -18,7 +18,12 @@ impl fmt::Debug for Command {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, timeout, .. } = self;
-        f.debug_struct("Link").field("kind", kind).field("timeout", timeout).finish_non_exhaustive()
+        let Self { kind, name, timeout, allow_methods, options: _ } = self;
+        f.debug_struct("Link")
+            .field("kind", kind)
+            .field("name", name)
+            .field("timeout", timeout)
+            .field("allow_methods", allow_methods)
+            .finish_non_exhaustive()
     }
 }

@@ -5,12 +5,9 @@
 #![expect(dead_code, reason = "some keys are read only so that their values are checked")]
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
-use serde_json::Value;
 
 use super::duration::{Above, FileLimit, LineLimit, OrOff, Size};
 use super::preset::Preset;
@@ -20,6 +17,10 @@ use super::{
     ChainMode, ControlListen, EventForm, EventFormat, Listen, LogFormat, LogLevel, OnCall, OnPermanentFailure,
     OnProbeFailure, OnUnhealthy, Require, RetryTools, Start, StrayStdout, TcpAddress, ToolErrors,
 };
+
+mod link;
+
+pub(crate) use link::Link;
 
 type Text = Option<Written<String>>;
 type Switch = Option<Written<bool>>;
@@ -253,42 +254,4 @@ pub(crate) struct Sharing {
     pub(crate) client_capabilities: Text,
     pub(crate) idle_shutdown: Option<Written<OrOff>>,
     pub(crate) max_clients: Option<Written<Count>>,
-}
-
-/// One of `probe.chain`: `type`, perhaps `timeout`, and the probe's own options, which only the probe knows.
-pub(crate) struct Link {
-    pub(crate) kind: String,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) options: serde_json::Map<String, Value>,
-}
-
-impl<'de> Deserialize<'de> for Link {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(LinkVisitor)
-    }
-}
-
-struct LinkVisitor;
-
-impl<'de> Visitor<'de> for LinkVisitor {
-    type Value = Link;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a link such as `{type: ping}`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Link, A::Error> {
-        let (mut kind, mut timeout, mut options) = (None, None, serde_json::Map::new());
-        while let Some(key) = entries.next_key::<String>()? {
-            match key.as_str() {
-                "type" => kind = entries.next_value::<Text>()?.map(|text| text.0),
-                "timeout" => timeout = entries.next_value::<Option<Written<Above>>>()?.map(|limit| limit.0.0),
-                _ => {
-                    options.insert(key, entries.next_value()?);
-                }
-            }
-        }
-        let kind = kind.ok_or_else(|| A::Error::custom("a link needs a `type`, such as `type: ping`"))?;
-        Ok(Link { kind, timeout, options })
-    }
 }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::error::{ConfigError, ConfigErrors};
 use super::source::Sources;
 use super::tree::Node;
-use super::{Config, Link, Server, settle};
+use super::{Command, Config, Link, Server, settle};
 use layers::Layers;
 
 mod assign;
@@ -83,8 +83,9 @@ impl Default for Places {
     }
 }
 
-/// Says whether a probe of this kind exists and accepts these options.
-pub type KnownProbes<'a> = &'a dyn Fn(&Link) -> Result<(), String>;
+/// Says whether a probe of this kind exists and accepts these options, beside a server with this command. The command is missing
+/// where it is wrong itself.
+pub type KnownProbes<'a> = &'a dyn Fn(&Link, Option<&Command>) -> Result<(), String>;
 
 /// What is meant.
 #[derive(Debug, Clone)]

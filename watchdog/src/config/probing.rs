@@ -50,10 +50,22 @@ pub enum OnProbeFailure {
 pub struct Link {
     /// The probe's registered name.
     pub kind: String,
+    /// Its label in verdicts and logs, another one for each link of a chain: what was written, or the kind.
+    pub name: String,
     /// Its own limit, where it differs from `probe.timeout`.
     pub timeout: Option<Duration>,
+    /// Methods that it may call besides those that every probe may.
+    pub allow_methods: Vec<String>,
     /// Its options, for the probe's own type to read.
     pub options: serde_json::Value,
+}
+
+impl Link {
+    /// A link with nothing written but a type and options.
+    #[must_use]
+    pub fn new(kind: &str, options: serde_json::Value) -> Self {
+        Self { kind: kind.to_owned(), name: kind.to_owned(), timeout: None, allow_methods: Vec::new(), options }
+    }
 }
 
 /// `health`.

@@ -111,7 +111,8 @@ pub(crate) fn server(
     refuse_remote(&written, context)?;
     let command = command::settle(&written, context, &mut errors, warnings);
     let restart = keep(restart::settle(written.restart.unwrap_or_default(), context), &mut errors);
-    let probe = keep(probe::settle(written.probe.unwrap_or_default(), context), &mut errors);
+    let probe =
+        keep(probe::settle(written.probe.unwrap_or_default(), command.as_ref(), context, warnings), &mut errors);
     let (Some(command), Some(restart), Some(probe), true) = (command, restart, probe, errors.is_empty()) else {
         return Err(ConfigErrors(errors));
     };

@@ -84,7 +84,7 @@ fn restart() -> Restart {
 }
 
 fn probe() -> Probe {
-    let link = |kind: &str| Link { kind: kind.to_owned(), timeout: None, options: Value::Null };
+    let link = |kind: &str| Link::new(kind, Value::Null);
     Probe {
         mode: ChainMode::Any,
         timeout: secs(3),

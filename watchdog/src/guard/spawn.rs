@@ -14,7 +14,7 @@ use super::message::{Launch, Step};
 use super::signals;
 
 mod child;
-mod search;
+pub(super) mod search;
 
 /// A child that has been forked.
 pub(super) struct Spawned {

@@ -18,6 +18,7 @@ use crate::core::chain::{ChainPolicy, Latches, LinkIndex};
 use crate::core::ids::{CallId, Generation};
 use crate::core::slot::ProbeReply;
 use crate::probe::{self, CallRequest, LoadedLink, Registry, Report, Subject};
+use crate::telemetry::LogHandle;
 
 /// Calls of probes that wait for the driver; a probe makes one at a time.
 const CALLS: usize = 16;
@@ -35,7 +36,8 @@ pub(super) enum ChainNews {
 /// The chain that runs, if one does.
 pub(super) struct Chains {
     registry: Registry,
-    config: config::Probe,
+    server: Arc<config::Server>,
+    log: LogHandle,
     /// Probes may remember things between checks, so they are kept; by whoever runs, and lent for one chain at a time.
     links: Option<Links>,
     running: Option<Running>,
@@ -55,8 +57,9 @@ struct Running {
 }
 
 impl Chains {
-    pub(super) fn new(registry: Registry, config: config::Probe) -> Self {
-        Self { registry, config, links: None, running: None, broken: None, calls: HashMap::new(), next_call: 0 }
+    pub(super) fn new(registry: Registry, server: Arc<config::Server>, log: LogHandle) -> Self {
+        let calls = HashMap::new();
+        Self { registry, server, log, links: None, running: None, broken: None, calls, next_call: 0 }
     }
 
     /// Runs the chain against this generation.
@@ -71,7 +74,8 @@ impl Chains {
                 return;
             }
         };
-        let policy = ChainPolicy { mode: self.config.mode, confirmations: self.config.confirmations };
+        let config::Probe { mode, confirmations, .. } = self.server.probe;
+        let policy = ChainPolicy { mode, confirmations };
         let latches = latches.clone();
         let (sender, requests) = mpsc::channel(CALLS);
         let cpu_before = subject.snapshot.process.cpu_ms.map(Duration::from_millis);
@@ -88,14 +92,14 @@ impl Chains {
         if let Some(links) = &self.links {
             return Ok(links.clone());
         }
-        let links = Arc::new(Mutex::new(self.registry.load(&self.config)?));
+        let links = Arc::new(Mutex::new(self.registry.load(&self.server, &self.log)?));
         self.links = Some(links.clone());
         Ok(links)
     }
 
     /// Another configuration: the probes are made anew for the next chain.
-    pub(super) fn configure(&mut self, config: config::Probe) {
-        self.config = config;
+    pub(super) fn configure(&mut self, server: Arc<config::Server>) {
+        self.server = server;
         self.links = None;
     }
 

@@ -49,7 +49,7 @@ impl Driver {
                 _ = answer.send(lines);
             }
             Command::Configure(server, replace) => {
-                self.chains.configure(server.probe.clone());
+                self.chains.configure(server.clone());
                 self.server = server.clone();
                 self.core.configure(now, server, replace, &mut self.effects);
             }

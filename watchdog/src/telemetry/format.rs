@@ -87,10 +87,11 @@ const fn name(level: Level) -> &'static str {
 }
 
 /// A line of the server as a JSON object.
-pub(super) fn server_line(target: &str, server: &str, line: &[u8], time: SystemTime) -> String {
+pub(super) fn server_line(target: &str, server: &str, probe: Option<&str>, line: &[u8], time: SystemTime) -> String {
     let message = Value::from(String::from_utf8_lossy(line));
+    let probe = probe.map(|link| format!(r#","probe":{}"#, Value::from(link))).unwrap_or_default();
     format!(
-        r#"{{"time":"{}","level":"info","target":"{target}","server":{},"message":{message}}}"#,
+        r#"{{"time":"{}","level":"info","target":"{target}","server":{}{probe},"message":{message}}}"#,
         timestamp(time),
         Value::from(server),
     )

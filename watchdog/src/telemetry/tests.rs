@@ -58,6 +58,7 @@ fn json_lines() {
         info!(attempt = -2, ratio = f64::NAN, "in a span");
         handle.line(b"one \"two\" \xff");
         handle.stray(b"Server running on stdio");
+        handle.probe_line("check-db", b"slow");
     });
     let mut objects: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     for object in &mut objects {
@@ -70,6 +71,7 @@ fn json_lines() {
           "server": "memory" },
         { "level": "info", "target": "stderr", "server": "memory", "message": "one \"two\" \u{fffd}" },
         { "level": "info", "target": "stdout", "server": "memory", "message": "Server running on stdio" },
+        { "level": "info", "target": "probe", "server": "memory", "probe": "check-db", "message": "slow" },
     ]);
     assert_eq!(serde_json::Value::from(objects), expected);
 }
@@ -79,12 +81,14 @@ fn server_lines_have_a_prefix_and_keep_their_bytes() {
     let (handle, mut read) = log(LogLevel::Error, LogFormat::Text);
     handle.line(b"\x1b[31mred\x1b[0m \xff");
     handle.stray(b"hello");
+    handle.probe_line("check-db", b"slow\xff");
     handle.line(&[b'x'; 20_000]);
     assert!(handle.flush(Duration::from_secs(20)));
     drop(handle);
     let mut bytes = Vec::new();
     read.read_to_end(&mut bytes).unwrap();
-    let mut expected = b"[mcp] memory: \x1b[31mred\x1b[0m \xff\n[mcp] memory: stdout: hello\n[mcp] memory: ".to_vec();
+    let mut expected = b"[mcp] memory: \x1b[31mred\x1b[0m \xff\n[mcp] memory: stdout: hello\n".to_vec();
+    expected.extend_from_slice(b"[mcp] memory: probe check-db: slow\xff\n[mcp] memory: ");
     expected.extend_from_slice(&[b'x'; LONGEST_LINE]);
     expected.push(b'\n');
     assert!(bytes == expected);

@@ -7,12 +7,12 @@ use super::*;
 fn run(words: &[&str], environment: &[(&str, &str)]) -> (Exit, String, String) {
     let args = ["mcp-watchdog", "import"].into_iter().chain(words.iter().copied()).map(Into::into);
     let environment = environment.iter().map(|(name, value)| (name.into(), value.into()));
-    let import = match super::super::parse(args, environment, &|_| Ok(())) {
+    let import = match super::super::parse(args, environment, &|_, _| Ok(())) {
         Ok(Invocation::Import(import)) => import,
         other => panic!("{words:?}: {other:?}"),
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = import.run(&|_| Ok(()), &mut out, &mut err).unwrap();
+    let exit = import.run(&|_, _| Ok(()), &mut out, &mut err).unwrap();
     (exit, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 
@@ -30,7 +30,7 @@ fn what_is_imported_can_be_run() {
     assert_eq!(err.lines().filter(|line| line.starts_with("warning: ")).count(), 2, "{err}");
     assert_eq!(fs::metadata(&result).unwrap().permissions().mode() & 0o777, 0o600);
     let input = Input { config: Some(result.clone()), environment: vec![("T".into(), "1".into())], ..Input::default() };
-    let checked = load::check(&input, &|_| Ok(())).unwrap();
+    let checked = load::check(&input, &|_, _| Ok(())).unwrap();
     assert_eq!(checked.loaded.config.servers[0].command.args, ["1"]);
     assert_eq!(checked.loaded.config.servers[0].tool_timeout.as_secs(), 2);
     assert_eq!(checked.others[0].0, "web");

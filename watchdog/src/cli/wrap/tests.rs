@@ -17,12 +17,12 @@ fn client() -> (tempfile::TempDir, PathBuf) {
 
 fn run(words: &[&str], file: &Path) -> (Exit, String, String) {
     let args = ["mcp-watchdog", "wrap", file.to_str().unwrap()].into_iter().chain(words.iter().copied());
-    let wrap = match super::super::parse(args.map(Into::into), [], &|_| Ok(())) {
+    let wrap = match super::super::parse(args.map(Into::into), [], &|_, _| Ok(())) {
         Ok(Invocation::Wrap(wrap)) => wrap,
         other => panic!("{words:?}: {other:?}"),
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = wrap.run(&|_| Ok(()), &mut out, &mut err).unwrap();
+    let exit = wrap.run(&|_, _| Ok(()), &mut out, &mut err).unwrap();
     (exit, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 

@@ -7,7 +7,7 @@ fn loaded(text: &str) -> Config {
     let path = folder.path().join("c.yaml");
     std::fs::write(&path, text).unwrap();
     let input = Input { config: Some(path), environment: vec![("TWO".into(), "2".into())], ..Input::default() };
-    load_all(&input, &|_| Ok(())).unwrap_or_else(|errors| panic!("{errors}")).config
+    load_all(&input, &|_, _| Ok(())).unwrap_or_else(|errors| panic!("{errors}")).config
 }
 
 fn one(keys: &str) -> Config {

@@ -2,7 +2,7 @@ use super::*;
 use crate::config::load::{Input, Setting, load, load_all};
 
 fn explained(input: &Input) -> String {
-    let loaded = load(input, &|_| Ok(())).unwrap();
+    let loaded = load(input, &|_, _| Ok(())).unwrap();
     let mut out = Vec::new();
     explain(&loaded, &mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -60,7 +60,7 @@ fn several_servers_and_the_process_have_a_part_each() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("c.yaml");
     std::fs::write(&file, "servers:\n  a: {command: x}\n  b: {command: y}\n").unwrap();
-    let loaded = load_all(&Input { config: Some(file), ..Input::default() }, &|_| Ok(())).unwrap();
+    let loaded = load_all(&Input { config: Some(file), ..Input::default() }, &|_, _| Ok(())).unwrap();
     let mut out = Vec::new();
     explain(&loaded, &mut out).unwrap();
     let out = String::from_utf8(out).unwrap();

@@ -7,6 +7,7 @@ mod child;
 mod control;
 mod errors;
 mod layers;
+mod links;
 mod secrets;
 mod selection;
 mod several;
@@ -102,7 +103,7 @@ impl Case {
     }
 }
 
-fn known(link: &Link) -> Result<(), String> {
+fn known(link: &Link, _: Option<&Command>) -> Result<(), String> {
     match link.kind.as_str() {
         "ping" | "tools_list" => Ok(()),
         other => Err(format!("there is no probe `{other}`")),

@@ -7,7 +7,7 @@ use crate::config::{Delays, OnCall, OnProbeFailure, OnUnhealthy, Server};
 fn server(preset: Preset) -> Server {
     let setting = Setting::Named { flag: "--preset", key: "preset", value: preset.name().into() };
     let input = Input { command: vec!["server".into()], settings: vec![setting], ..Input::default() };
-    load(&input, &|_| Ok(())).unwrap().config.only().clone()
+    load(&input, &|_, _| Ok(())).unwrap().config.only().clone()
 }
 
 fn secs(seconds: u64) -> Duration {
@@ -56,6 +56,6 @@ fn health_is_as_in_the_table() {
 #[test]
 fn relentless_is_the_default() {
     let input = Input { command: vec!["server".into()], ..Input::default() };
-    let default = load(&input, &|_| Ok(())).unwrap().config.only().clone();
+    let default = load(&input, &|_, _| Ok(())).unwrap().config.only().clone();
     assert_eq!(format!("{default:?}"), format!("{:?}", server(Preset::Relentless)));
 }

@@ -2,13 +2,13 @@
 
 use std::ffi::CString;
 
-use super::super::message::Launch;
+use crate::guard::message::Launch;
 
 /// Where a program is looked for when the child's environment has no PATH (confstr(3), `_CS_PATH`).
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
 /// The files to try, in order. A name with a slash is not searched for.
-pub(super) fn candidates(launch: &Launch) -> Vec<CString> {
+pub(crate) fn candidates(launch: &Launch) -> Vec<CString> {
     let Some(program) = launch.argv.first() else {
         return Vec::new();
     };

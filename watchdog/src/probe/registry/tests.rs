@@ -6,28 +6,44 @@ use serde_json::json;
 use super::*;
 
 fn link(kind: &str, options: Value) -> config::Link {
-    config::Link { kind: kind.to_owned(), timeout: None, options }
+    config::Link::new(kind, options)
 }
 
 fn refusal(kind: &str, options: Value) -> String {
-    Registry::with_builtins().check(&link(kind, options)).unwrap_err()
+    Registry::with_builtins().check(&link(kind, options), None).unwrap_err()
+}
+
+/// Those that need no options.
+fn plain() -> impl Iterator<Item = &'static str> {
+    ["ping", "discover", "tools_list", "process", "activity", "cpu"].into_iter()
+}
+
+fn known_types() -> String {
+    let names: Vec<_> = Registry::with_builtins().names().collect();
+    format!("; known types: {}", names.join(", "))
+}
+
+fn loaded(chain: Vec<config::Link>) -> Result<Vec<LoadedLink>, String> {
+    let mut server = crate::core::testing::server();
+    server.probe.chain = chain;
+    Registry::with_builtins().load(&server, &LogHandle::discard())
 }
 
 #[test]
 fn every_built_in_probe_is_known() {
     let registry = Registry::with_builtins();
-    let builtin: Vec<_> = probes::builtin().iter().map(|entry| entry.name).collect();
-    assert_eq!(registry.names().collect::<Vec<_>>(), builtin);
-    for name in ["ping", "discover", "tools_list", "process", "activity", "cpu"] {
-        assert_eq!(registry.check(&link(name, json!({}))), Ok(()));
-        assert_eq!(registry.check(&link(name, Value::Null)), Ok(()));
+    for name in probes::builtin().iter().map(|entry| entry.name).chain(["exec"]) {
+        assert_eq!(registry.names().filter(|known| *known == name).count(), 1, "{name}");
+    }
+    for name in plain() {
+        assert_eq!(registry.check(&link(name, json!({})), None), Ok(()));
+        assert_eq!(registry.check(&link(name, Value::Null), None), Ok(()));
     }
 }
 
 #[test]
 fn an_unknown_type_names_the_nearest_one() {
-    let known: Vec<_> = Registry::with_builtins().names().collect();
-    let known = format!("; known types: {}", known.join(", "));
+    let known = known_types();
     let refusal = |kind| refusal(kind, json!({}));
     assert_eq!(refusal("pign"), format!("unknown probe type \"pign\" (did you mean \"ping\"?){known}"));
     assert_eq!(
@@ -47,29 +63,38 @@ fn an_unknown_option_is_named() {
 }
 
 #[test]
-fn a_chain_is_loaded_with_its_limits() {
-    let own = Duration::from_millis(200);
-    let chain = vec![link("ping", json!({})), config::Link { timeout: Some(own), ..link("tools_list", json!({})) }];
-    let mut probe = chain_of(chain);
-    let loaded = Registry::with_builtins().load(&probe).unwrap();
-    let seen: Vec<_> = loaded.iter().map(|link| (link.name.as_str(), link.timeout, link.skippable)).collect();
-    assert_eq!(seen, [("ping", probe.timeout, true), ("tools_list", own, false)]);
-    probe.chain.push(link("pin", json!({})));
-    let error = Registry::with_builtins().load(&probe).unwrap_err();
-    assert!(error.starts_with("chain[2]: unknown probe type \"pin\""), "{error}");
+fn keys_of_the_link_are_offered_for_slips_among_the_options() {
+    let refused = |key: &str| refusal("ping", json!({ key: 1 }));
+    assert!(refused("allow_method").ends_with("(did you mean \"allow_methods\"?)"));
+    assert!(refused("allow-methods").ends_with("(did you mean \"allow_methods\"?)"));
+    assert!(refused("nmae").ends_with("(did you mean \"name\"?)"));
 }
 
-fn chain_of(chain: Vec<config::Link>) -> config::Probe {
-    config::Probe {
-        mode: config::ChainMode::Any,
-        timeout: Duration::from_secs(3),
-        total_timeout: Duration::from_secs(10),
-        confirmations: 1,
-        busy_grace: Duration::from_secs(60),
-        busy_max: Duration::from_secs(600),
-        on_failure: config::OnProbeFailure::Restart,
-        chain,
-    }
+#[test]
+fn a_chain_is_loaded_with_its_limits_names_and_methods() {
+    let mut listing = link("tools_list", json!({}));
+    listing.timeout = Some(Duration::from_millis(200));
+    listing.name = "tools".to_owned();
+    listing.allow_methods = vec!["resources/read".to_owned()];
+    let links = loaded(vec![link("ping", json!({})), listing]).unwrap();
+    let seen: Vec<_> =
+        links.iter().map(|link| (link.name.as_str(), link.timeout.as_millis(), link.skippable)).collect();
+    assert_eq!(seen, [("ping", 3000, true), ("tools", 200, false)]);
+    assert_eq!((links[0].methods.len(), &links[1].methods[..]), (0, &["resources/read".to_owned()][..]));
+
+    let error = loaded(vec![link("ping", json!({})), link("pin", json!({}))]).unwrap_err();
+    assert!(error.starts_with("chain[1]: unknown probe type \"pin\""), "{error}");
+}
+
+#[test]
+fn a_program_is_looked_for_when_it_is_checked_and_not_when_it_is_made() {
+    let missing = link("exec", json!({ "command": ["/no/such/program"] }));
+    let server = crate::core::testing::server();
+    let registry = Registry::with_builtins();
+    let error = registry.check(&missing, Some(&server.command)).unwrap_err();
+    assert!(error.starts_with("probe \"exec\": cannot execute `/no/such/program`: there is no such file"), "{error}");
+    assert_eq!(registry.check(&missing, None), Ok(()));
+    assert_eq!(loaded(vec![missing]).map(|links| links.len()), Ok(1));
 }
 
 struct Picky;
@@ -102,7 +127,7 @@ fn a_probe_can_be_added_and_checks_its_own_options() {
     registry.add(Entry::of::<Picky>(false));
     registry.add(Entry::of::<Picky>(false));
     assert_eq!(registry.names().filter(|name| *name == "picky").count(), 1);
-    let check = |options| registry.check(&link("picky", options));
+    let check = |options| registry.check(&link("picky", options), None);
     assert_eq!(check(json!({ "port": 80 })), Ok(()));
     assert_eq!(check(json!({ "port": 0 })), Err("probe \"picky\": port 0 cannot be asked".to_owned()));
     assert_eq!(check(json!({})), Err("probe \"picky\": missing field `port`".to_owned()));

@@ -6,6 +6,7 @@ use super::*;
 use crate::config::{self, ChainMode};
 use crate::core::chain::{Evidence, Outcome};
 use crate::probe::Registry;
+use crate::telemetry::LogHandle;
 
 const SECOND: Duration = Duration::from_secs(1);
 const TOTAL: Duration = Duration::from_secs(10);
@@ -41,19 +42,11 @@ where
 
 /// The default chain: a ping, then `tools/list`.
 fn default_links() -> Vec<LoadedLink> {
-    let chain =
-        ["ping", "tools_list"].map(|kind| config::Link { kind: kind.into(), timeout: None, options: json!({}) });
-    let probe = config::Probe {
-        mode: ChainMode::Any,
-        timeout: 3 * SECOND,
-        total_timeout: TOTAL,
-        confirmations: 1,
-        busy_grace: SECOND,
-        busy_max: SECOND,
-        on_failure: config::OnProbeFailure::Restart,
-        chain: chain.to_vec(),
-    };
-    Registry::with_builtins().load(&probe).unwrap()
+    let chain = ["ping", "tools_list"].map(|kind| config::Link::new(kind, json!({})));
+    let mut server = crate::core::testing::server();
+    server.probe.timeout = 3 * SECOND;
+    server.probe.chain = chain.to_vec();
+    Registry::with_builtins().load(&server, &LogHandle::discard()).unwrap()
 }
 
 fn subject(era: Era) -> Subject {
