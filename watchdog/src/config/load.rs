@@ -16,6 +16,7 @@ use super::{Command, Config, Link, Server, settle};
 use layers::Layers;
 
 mod assign;
+mod client_file;
 mod connection;
 mod discover;
 mod layers;

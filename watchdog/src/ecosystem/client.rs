@@ -68,6 +68,11 @@ impl Document<'_> {
         Some(servers.collect())
     }
 
+    /// Whether its servers stand under a key that no configuration of the watchdog has.
+    pub(crate) fn is_a_clients(&self) -> bool {
+        self.root.get("servers").is_none() && !sections(&self.root).is_empty()
+    }
+
     /// Whether this is a configuration of the watchdog itself, which has `servers` too.
     pub(crate) fn is_ours(&self) -> bool {
         self.root.get("version").is_some() && self.root.get("servers").is_some()

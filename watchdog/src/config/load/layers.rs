@@ -17,7 +17,7 @@ use crate::config::{builtin, document, file, keys};
 
 use super::assign::{self, Assignment, Keys, Scope};
 use super::connection::{self, Connection};
-use super::{Input, discover, read, select, variables};
+use super::{Input, client_file, discover, read, select, variables};
 
 /// The environment that came in.
 pub(crate) struct Environment(BTreeMap<OsString, OsString>);
@@ -60,7 +60,15 @@ impl Layers {
         let file = match discover::find(input, &environment) {
             Some(path) => {
                 let text = input.text.clone().map_or_else(|| discover::read(&path), Ok)?;
-                let root = parse_file(&path, text, &mut sources, &mut errors)?;
+                let (name, text) = match client_file::adapted(&path, &text).transpose()? {
+                    // The lines of errors are those of what was made of it.
+                    Some(made) => {
+                        warnings.extend(made.warnings);
+                        (format!("{} (imported)", path.display()), made.yaml)
+                    }
+                    None => (path.display().to_string(), text),
+                };
+                let root = parse_file(name, text, &mut sources, &mut errors)?;
                 Some((path, root))
             }
             None => None,
@@ -219,12 +227,11 @@ fn parse_builtin(text: &str, source: SourceId) -> Result<Node, ConfigError> {
 }
 
 fn parse_file(
-    path: &std::path::Path,
+    name: String,
     text: String,
     sources: &mut Sources,
     errors: &mut Vec<ConfigError>,
 ) -> Result<Node, ConfigErrors> {
-    let name = path.display().to_string();
     let file = File { name: name.clone(), text, secrets: OnceLock::new(), root: None };
     let id = sources.add(Source::File(file.clone()));
     let mut root = yaml::parse(&file.text, id).map_err(|error| match error.place {

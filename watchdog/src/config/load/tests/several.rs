@@ -96,3 +96,49 @@ fn without_a_file_the_places_are_named() {
     let error = load_all(&Case::with(Input::default()).input, &known).unwrap_err().to_string();
     assert!(error.starts_with("no servers to run: name a file with --config (looked for "), "{error}");
 }
+
+/// A client's file, by its usual name.
+fn client(text: &str) -> Case {
+    let mut case = Case::with(Input::default());
+    case.input.config = Some(case.write("mcp.json", text));
+    case
+}
+
+#[test]
+fn a_clients_file_is_read_as_it_is() {
+    let case = client(
+        r#"{
+  // comments are the custom of some clients
+  "mcpServers": {
+    "memory": { "command": "npx", "args": ["-y", "m"], "env": { "A": "${env:A}" }, "disabled": true },
+    "files 2": { "type": "stdio", "command": "srv", "envFile": "s.env", "autoApprove": ["x"],
+      "x-mcp-watchdog": { "tool_timeout": "5s", "listen": ["unix:///run/f.sock"] }, },
+  }
+}"#,
+    )
+    .env("A", "1");
+    case.write("s.env", "B=2\n");
+    let loaded = case.all();
+    assert_eq!(names(&loaded), ["memory", "files-2"]);
+    let [memory, files] = &loaded.config.servers[..] else { panic!("two servers") };
+    assert_eq!((memory.enabled, env(memory, "A")), (false, Some("1".as_ref())));
+    assert_eq!((files.tool_timeout, env(files, "B"), files.listen.len()), (secs(5), Some("2".as_ref()), 1));
+    assert_eq!(
+        loaded.warnings.iter().map(|warning| case.shown(warning)).collect::<Vec<_>>(),
+        [
+            "mcp.json: files 2: is called `files-2` here: names are letters, digits, `.`, `_` and `-`",
+            "mcp.json: files 2: `autoApprove` is the client's own and is left out",
+        ]
+    );
+    assert_eq!(case.name("memory").server().command.program, "npx", "also in the sidecar form");
+}
+
+#[test]
+fn errors_of_a_clients_file_name_the_entry() {
+    let error = client(r#"{"mcpServers": {"a": {"command": "${input:key}"}, "b": {"args": []}}}"#).error_of_all();
+    assert!(error.starts_with("mcp.json: a: `command`: `${input:key}` is a question to the user"), "{error}");
+    assert!(error.ends_with("mcp.json: b: has no `command`"), "{error}");
+    let remote = client(r#"{"mcpServers": {"a": {"url": "http://x/mcp"}}}"#).error_of_all();
+    assert!(remote.starts_with("mcp.json (imported):5:10: servers.a.url: a remote server cannot be run"), "{remote}");
+    assert!(!remote.contains("http://x"), "{remote}");
+}

@@ -1,0 +1,24 @@
+//! A client's own file (`mcpServers` and its like) in the place of a configuration: it is read as `mcp-watchdog import`
+//! would write it.
+
+use std::path::Path;
+
+use crate::config::error::{ConfigError, ConfigErrors};
+use crate::ecosystem::import::{Imported, Request, import};
+use crate::ecosystem::{Document, Format};
+
+/// The configuration that is made of a client's file; `None` for anything else.
+pub(super) fn adapted(path: &Path, text: &str) -> Option<Result<Imported, ConfigErrors>> {
+    let document = Document::parse(text, Format::Json).ok().filter(Document::is_a_clients)?;
+    let source = path.display().to_string();
+    // Relative files are looked for beside the file that names them, as always.
+    let request = Request { source: &source, folder: Some("."), server: None, workspace: None, timeout_unit: None };
+    let about = |message| ConfigError::about(&source, message);
+    Some(match import(&document, &request) {
+        Ok(Imported { yaml, warnings }) => {
+            let warnings = warnings.into_iter().map(|warning| format!("{source}: {warning}")).collect();
+            Ok(Imported { yaml, warnings })
+        }
+        Err(messages) => Err(ConfigErrors(messages.into_iter().map(about).collect())),
+    })
+}
