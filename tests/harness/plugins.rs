@@ -13,20 +13,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, id};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The compiler, with what a plugin needs.
-const CC: [&str; 9] =
-    ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"];
+/// What the sources of the tests are written for.
+const CFLAGS: [&str; 6] = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread"];
+
+/// What makes a plugin of them.
+const PLUGIN: [&str; 3] = ["-shared", "-fPIC", "-fvisibility=hidden"];
 
 /// A plugin of `tests/plugins`: `c_plugin("stuck")` is built from `stuck.c`.
 #[must_use]
 pub fn c_plugin(name: &str) -> PathBuf {
-    c_library(&checkout().join("tests/plugins").join(name).with_extension("c"))
+    let source = checkout().join("tests/plugins").join(name).with_extension("c");
+    c_built(&source, &format!("{name}.so"), &PLUGIN)
 }
 
 /// The plugin of `examples/probe-c`. Its `config` is `{"max_ms": 200}`.
 #[must_use]
 pub fn c_example() -> PathBuf {
-    c_library(&checkout().join("examples/probe-c/latency.c"))
+    c_built(&checkout().join("examples/probe-c/latency.c"), "latency.so", &PLUGIN)
+}
+
+/// `tests/abi/host.c`: a host that is no watchdog.
+#[must_use]
+pub fn c_host() -> PathBuf {
+    c_built(&checkout().join("tests/abi/host.c"), "host", &["-pedantic", "-ldl"])
 }
 
 /// A plugin in Rust on which `tests` depends, so that cargo has built it beside the test that runs: `hostile-rs`.
@@ -65,14 +74,14 @@ pub fn cc(command: &mut Command) {
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn c_library(source: &Path) -> PathBuf {
-    let name = source.file_stem().expect("a source has a name").to_string_lossy();
+fn c_built(source: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let mut hash = DefaultHasher::new();
     for part in [source.to_owned(), source.with_file_name("base.h"), include().join("mcp_probe.h")] {
         hash.write(&fs::read(part).unwrap_or_default());
     }
-    kept(&format!("{name}.so"), hash.finish(), |to| {
-        cc(Command::new("cc").args(CC).arg("-I").arg(include()).arg("-o").arg(to).arg(source));
+    kept(name, hash.finish(), |to| {
+        // Libraries come behind what needs them.
+        cc(Command::new("cc").args(CFLAGS).arg("-I").arg(include()).arg("-o").arg(to).arg(source).args(flags));
     })
 }
 

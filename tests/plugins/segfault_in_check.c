@@ -3,7 +3,7 @@
 
 static int32_t check(void *self, const mcp_probe_host *host, mcp_check *check, mcp_str context_json) {
     (void)self, (void)host, (void)check, (void)context_json;
-    int *volatile nowhere = NULL;
+    volatile int *volatile nowhere = NULL;
     *nowhere = 1;
     return MCP_PROBE_PASS;
 }

@@ -2,7 +2,7 @@
 #include "base.h"
 
 __attribute__((constructor)) static void begin(void) {
-    int *volatile nowhere = NULL;
+    volatile int *volatile nowhere = NULL;
     *nowhere = 1;
 }
 
