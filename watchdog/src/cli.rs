@@ -12,9 +12,12 @@ use crate::config::load::{self, Input, KnownProbes, Loaded};
 use crate::exit::Exit;
 
 pub mod check_config;
+pub mod connect;
 pub mod demo;
 pub mod import;
 mod original;
+mod probe;
+mod serve;
 mod sidecar;
 pub mod wrap;
 
@@ -23,6 +26,17 @@ pub mod wrap;
 pub enum Invocation {
     /// Supervise the one server of this configuration. Its warnings are for the log.
     Sidecar(Box<Loaded>),
+    /// Supervise all servers of a file; the input is what they were loaded from.
+    Serve {
+        /// To be read again by a reload.
+        input: Box<Input>,
+        /// What it says now.
+        loaded: Box<Loaded>,
+    },
+    /// Put a server of `serve` on stdin and stdout.
+    Connect(connect::Connect),
+    /// Start a server, probe it once, and end it.
+    ProbeOnce(Box<crate::probe_once::ProbeOnce>),
     /// Say whether a configuration file works.
     CheckConfig(check_config::CheckConfig),
     /// Show a server dying and coming back.
@@ -80,6 +94,12 @@ struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Subcommand {
+    /// Supervise several servers, each on a socket of its own
+    Serve(serve::Arguments),
+    /// Put a server of `serve` on this process's stdin and stdout
+    Connect(connect::Connect),
+    /// Start a server, run its probe chain once, and say what each link found
+    Probe(probe::Arguments),
     /// Say whether a configuration file works, and where each value comes from
     CheckConfig(check_config::Arguments),
     /// Show a server dying and coming back, without any setup
@@ -104,6 +124,9 @@ pub fn parse(
     let typed = Arguments::from_arg_matches(&matches).map_err(|error| stopped(&error, &args))?;
     let environment: Vec<_> = environment.into_iter().collect();
     match typed.subcommand {
+        Some(Subcommand::Serve(arguments)) => arguments.settle(environment, known),
+        Some(Subcommand::Connect(connect)) => Ok(Invocation::Connect(connect)),
+        Some(Subcommand::Probe(arguments)) => arguments.settle(environment, known),
         Some(Subcommand::CheckConfig(arguments)) => Ok(Invocation::CheckConfig(arguments.settle(environment))),
         Some(Subcommand::Demo(demo)) => Ok(Invocation::Demo(demo)),
         Some(Subcommand::Import(arguments)) => Ok(Invocation::Import(arguments.settle(environment))),

@@ -13,6 +13,7 @@
 pub mod back;
 pub mod cli;
 pub mod config;
+mod connect;
 pub mod control;
 pub mod core;
 mod demo;
@@ -24,6 +25,8 @@ pub mod front;
 pub mod guard;
 mod os;
 pub mod probe;
+pub mod probe_once;
+mod serve;
 mod sidecar;
 pub mod slot;
 pub mod stream;
@@ -46,6 +49,9 @@ pub fn run() -> ExitCode {
     let known = |link: &config::Link, server: Option<&config::Command>| registry.check(link, server);
     let exit = match cli::parse(std::env::args_os(), std::env::vars_os(), &known) {
         Ok(Invocation::Sidecar(loaded)) => sidecar::run(*loaded, registry),
+        Ok(Invocation::Serve { input, loaded }) => serve::run(*input, *loaded, registry),
+        Ok(Invocation::Connect(connect)) => connect::run(&connect.target),
+        Ok(Invocation::ProbeOnce(once)) => probe_once::run(&once, registry),
         Ok(Invocation::Demo(demo)) => demo.run(),
         Ok(Invocation::CheckConfig(check)) => reported(|out, err| check.run(&known, out, err)),
         Ok(Invocation::Import(import)) => reported(|out, err| import.run(&known, out, err)),

@@ -68,6 +68,21 @@ const fn filter(level: LogLevel) -> LevelFilter {
 #[derive(Debug, Clone)]
 pub struct LogHandle {
     shared: Arc<Shared>,
+    speaker: Arc<Speaker>,
+}
+
+/// Whose lines they are.
+#[derive(Debug)]
+struct Speaker {
+    name: String,
+    /// `[mcp] name: `
+    prefix: String,
+}
+
+impl Speaker {
+    fn new(name: &str) -> Arc<Self> {
+        Arc::new(Self { name: name.to_owned(), prefix: format!("[mcp] {name}: ") })
+    }
 }
 
 #[derive(Debug)]
@@ -75,9 +90,6 @@ struct Shared {
     queue: Option<Queue>,
     level: LogLevel,
     format: LogFormat,
-    name: String,
-    /// `[mcp] name: `
-    prefix: String,
 }
 
 impl LogHandle {
@@ -101,9 +113,14 @@ impl LogHandle {
     }
 
     fn new(queue: Option<Queue>, log: &Log, name: &str) -> Self {
-        let prefix = format!("[mcp] {name}: ");
-        let shared = Shared { queue, level: log.level, format: log.format, name: name.to_owned(), prefix };
-        Self { shared: Arc::new(shared) }
+        let shared = Shared { queue, level: log.level, format: log.format };
+        Self { shared: Arc::new(shared), speaker: Speaker::new(name) }
+    }
+
+    /// The way into the same log for another speaker.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        Self { shared: self.shared.clone(), speaker: Speaker::new(name) }
     }
 
     /// The form of the lines.
@@ -140,9 +157,9 @@ impl LogHandle {
         let Some(queue) = &self.shared.queue else { return };
         let line = &line[..line.len().min(LONGEST_LINE)];
         match self.shared.format {
-            LogFormat::Text => queue.push(&[self.shared.prefix.as_bytes(), label.as_bytes(), line]),
+            LogFormat::Text => queue.push(&[self.speaker.prefix.as_bytes(), label.as_bytes(), line]),
             LogFormat::Json => {
-                let object = format::server_line(target, &self.shared.name, probe, line, SystemTime::now());
+                let object = format::server_line(target, &self.speaker.name, probe, line, SystemTime::now());
                 queue.push(&[object.as_bytes()]);
             }
         }

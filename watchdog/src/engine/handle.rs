@@ -61,6 +61,13 @@ pub struct Info {
 pub enum Order {
     /// Read the configuration again; the answer names what changed, or why nothing did.
     Reload(oneshot::Sender<Result<Vec<String>, String>>),
+    /// An operator has switched a server on or off, and wants that to survive a restart.
+    Remember {
+        /// The server.
+        server: String,
+        /// Whether it is on.
+        enabled: bool,
+    },
     /// End everything.
     Shutdown,
 }
@@ -191,6 +198,7 @@ impl Handle {
     pub async fn enable(&self, name: &str) -> Result<ServerStatus, CommandError> {
         let slot = self.slot(name)?;
         slot.ask(Command::Enable).await?;
+        self.remember(name, true);
         Ok(slot.status())
     }
 
@@ -201,6 +209,7 @@ impl Handle {
     pub async fn disable(&self, name: &str) -> Result<ServerStatus, CommandError> {
         let slot = self.slot(name)?;
         slot.ask(Command::Disable).await?;
+        self.remember(name, false);
         // What takes longer than this goes on; the answer says so by its state.
         _ = slot.wait_for(TEARDOWN, |now| now.state != "Disabling").await;
         Ok(slot.status())
@@ -231,6 +240,11 @@ impl Handle {
         let closing = || "the watchdog is shutting down".to_owned();
         self.shared.orders.send(Order::Reload(sender)).map_err(|_| closing())?;
         answer.await.map_err(|_| closing())?
+    }
+
+    fn remember(&self, name: &str, enabled: bool) {
+        // An error says that everything has ended.
+        _ = self.shared.orders.send(Order::Remember { server: name.to_owned(), enabled });
     }
 
     /// Ends everything.

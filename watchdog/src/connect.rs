@@ -1,0 +1,63 @@
+//! `mcp-watchdog connect`: puts a server of `serve` on this process's stdin and stdout, for clients that start commands.
+//!
+//! Bytes go through as they are. It ends when the server's side ends, after the client has got everything.
+
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use crate::exit::Exit;
+use crate::serve::place;
+
+/// Connects, and copies until the end.
+pub(crate) fn run(target: &str) -> Exit {
+    let path = match path(target) {
+        Ok(path) => path,
+        Err(why) => return fail(&why),
+    };
+    let stream = match UnixStream::connect(&path) {
+        Ok(stream) => stream,
+        Err(error) => {
+            let remedy = "does `mcp-watchdog serve` run, and has it a server of this name?";
+            return fail(&format!("cannot connect to {}: {error}; {remedy}", path.display()));
+        }
+    };
+    match copy(stream) {
+        Ok(exit) => exit,
+        Err(error) => fail(&format!("the connection to {} broke: {error}", path.display())),
+    }
+}
+
+/// A name is looked up in the runtime folder; whatever has a slash is a socket.
+fn path(target: &str) -> Result<PathBuf, String> {
+    match target.strip_prefix("unix://") {
+        Some(path) => Ok(PathBuf::from(path)),
+        None if target.contains('/') => Ok(Path::new(target).to_owned()),
+        None => place(target),
+    }
+}
+
+fn copy(stream: UnixStream) -> io::Result<Exit> {
+    let mut from_server = stream.try_clone()?;
+    let client_left = thread::Builder::new().spawn(move || {
+        let mut stream = stream;
+        // What does not arrive any more shows on the other side.
+        _ = io::copy(&mut io::stdin().lock(), &mut stream);
+        _ = stream.shutdown(Shutdown::Write);
+    })?;
+    match io::copy(&mut from_server, &mut io::stdout().lock()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        // The client has gone, or the server's side has ended because the client left.
+        Err(_) => Ok(Exit::Done),
+        Ok(_) if client_left.is_finished() => Ok(Exit::Done),
+        Ok(_) => Ok(fail("the watchdog ended the connection")),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the only way to tell whoever started it")]
+fn fail(why: &str) -> Exit {
+    eprintln!("mcp-watchdog: {why}");
+    Exit::Failed
+}

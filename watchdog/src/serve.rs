@@ -1,0 +1,245 @@
+//! `mcp-watchdog serve`: several servers in one process, each with a socket of its own for its clients.
+//!
+//! Every server is one task. None waits for another, and one that fails, or whose task breaks down, changes nothing for the
+//! rest. What runs is changed by a reload: only what differs is touched, and a file that is wrong changes nothing.
+
+mod crew;
+mod sockets;
+mod state;
+
+use std::time::{Duration, Instant, SystemTime};
+
+use nix::libc;
+use tokio::sync::mpsc;
+
+use crate::config::load::{self, Input, Loaded};
+use crate::config::{Change, Config, diff};
+use crate::engine::signals::Signals;
+use crate::engine::{Handle, Info, Order};
+use crate::events::{Bus, Event, EventKind, EventWriter};
+use crate::exit::{Exit, chain_text};
+use crate::probe::Registry;
+use crate::telemetry::{self, LogHandle};
+use crew::{Crew, Ended};
+pub(crate) use sockets::place;
+use state::StateFile;
+
+/// The name under which the process speaks of itself in the log.
+const NAME: &str = "mcp-watchdog";
+/// How long the log may take to be written at the end.
+const LAST_LINES: Duration = Duration::from_millis(200);
+
+/// Serves until a signal or an order ends it. `input` is what `loaded` was loaded from: a reload reads it again.
+pub(crate) fn run(input: Input, loaded: Loaded, registry: Registry) -> Exit {
+    let log = telemetry::init(&loaded.config.log, NAME);
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let exit = serve(input, loaded, registry, log.clone()).unwrap_or_else(|error| {
+        tracing::error!("the watchdog failed: {}", chain_text(&error));
+        Exit::Internal
+    });
+    log.flush(LAST_LINES);
+    exit
+}
+
+fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let signals = Signals::catch()?;
+        let events = Bus::new(EventWriter::new(log.clone(), &loaded.config.events), loaded.config.events.ring);
+        let (sender, orders) = mpsc::unbounded_channel();
+        let info = Info {
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            started: SystemTime::now(),
+            started_at: Instant::now(),
+            config_file: loaded.file.clone(),
+        };
+        let handle = Handle::new(info, events.clone(), sender);
+        let kind = EventKind::WatchdogStarted { version: handle.info().version.into(), pid: handle.info().pid };
+        events.publish(Event::of_watchdog(kind), SystemTime::now());
+        let state = StateFile::open(loaded.config.state_file.clone());
+        let crew = Crew::new(registry, log, handle.clone(), &loaded.config);
+        let mut serve = Serve { input, config: loaded.config, handle, crew, state, ending: None };
+        let exit = match serve.begin() {
+            Ok(()) => serve.run(signals, orders).await,
+            Err(why) => {
+                tracing::error!("{why}");
+                Exit::Config
+            }
+        };
+        let kind = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
+        events.publish(Event::of_watchdog(kind), SystemTime::now());
+        Ok(exit)
+    })
+}
+
+struct Serve {
+    input: Input,
+    config: Config,
+    handle: Handle,
+    crew: Crew,
+    state: StateFile,
+    /// How the process ends, once that has begun.
+    ending: Option<Exit>,
+}
+
+impl Serve {
+    /// Starts every server.
+    ///
+    /// # Errors
+    /// When a socket cannot be opened: a server that no client can reach is not what was configured.
+    fn begin(&mut self) -> Result<(), String> {
+        let mut servers = self.config.servers.clone();
+        for server in &mut servers {
+            server.enabled = self.state.enabled(&server.name).unwrap_or(server.enabled);
+        }
+        // All sockets before the first server: nothing has to be stopped again if one of them is taken.
+        let doors = servers.iter().map(|server| self.crew.door(server)).collect::<Result<Vec<_>, _>>()?;
+        for (server, door) in servers.into_iter().zip(doors) {
+            self.crew.start(server, door);
+        }
+        self.crew.publish();
+        Ok(())
+    }
+
+    async fn run(&mut self, mut signals: Signals, mut orders: mpsc::UnboundedReceiver<Order>) -> Exit {
+        loop {
+            tokio::select! {
+                Some(ended) = self.crew.next_end() => self.ended(ended),
+                number = signals.next() => match number {
+                    libc::SIGHUP if self.ending.is_none() => self.reload_and_tell(),
+                    number => self.end(Exit::Signal(number), number),
+                },
+                Some(order) = orders.recv() => self.obey(order),
+            }
+            if let Some(exit) = self.ending.filter(|_| self.crew.is_empty()) {
+                return exit;
+            }
+        }
+    }
+
+    fn end(&mut self, exit: Exit, signal: i32) {
+        self.ending.get_or_insert(exit);
+        self.crew.shut_down(signal);
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Reload(answer) => {
+                // Whoever asked may have gone.
+                _ = answer.send(self.reload());
+            }
+            Order::Remember { server, enabled } => self.state.remember(&server, enabled),
+            Order::Shutdown => self.end(Exit::Done, libc::SIGTERM),
+        }
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        match ended {
+            Ended::Slot { name, exit } if exit == Exit::PermanentFailure && self.ending.is_none() => {
+                tracing::error!("server \"{name}\" has failed for good, and on_permanent_failure is exit");
+                self.end(exit, libc::SIGTERM);
+            }
+            Ended::Slot { .. } => {}
+            Ended::Broken { name } if self.ending.is_none() => {
+                tracing::error!("the task of server \"{name}\" broke down; it is started anew");
+                if let Some(server) = self.config.servers.iter().find(|server| *server.name == *name).cloned() {
+                    self.replace(server);
+                }
+            }
+            Ended::Broken { .. } => {}
+        }
+        self.crew.publish();
+    }
+
+    fn replace(&mut self, server: crate::config::Server) {
+        match self.crew.door(&server) {
+            Ok(door) => self.crew.start(server, door),
+            Err(why) => tracing::error!("{why}"),
+        }
+    }
+
+    fn reload_and_tell(&mut self) {
+        match self.reload() {
+            Ok(changed) if changed.is_empty() => tracing::info!("the configuration was read again: nothing changed"),
+            // Told as events.
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    /// Reads the configuration again and applies what differs. The answer names what changed.
+    fn reload(&mut self) -> Result<Vec<String>, String> {
+        let registry = self.crew.registry().clone();
+        let loaded = match load::load_all(&self.input, &|link| registry.check(link)) {
+            Ok(loaded) => loaded,
+            Err(errors) => {
+                let error = errors.errors().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+                self.emit(EventKind::ConfigRejected { error: error.clone() });
+                return Err(error);
+            }
+        };
+        let difference = diff(&self.config, &loaded.config);
+        let changed = self.apply(&loaded.config, &difference.servers).inspect_err(|error| {
+            self.emit(EventKind::ConfigRejected { error: error.clone() });
+        })?;
+        let mut told = changed;
+        told.extend(difference.live.iter().map(|key| (*key).to_owned()));
+        told.extend(difference.restart.iter().map(|key| format!("{key} (takes a restart of the watchdog)")));
+        self.config = loaded.config;
+        if !told.is_empty() {
+            self.emit(EventKind::ConfigReloaded { changed: told.clone() });
+        }
+        Ok(told)
+    }
+
+    /// Applies the differences of servers.
+    fn apply(&mut self, config: &Config, changes: &[Change]) -> Result<Vec<String>, String> {
+        let wanted = |name: &str| config.servers.iter().find(|server| server.name == name).cloned();
+        // A socket that is taken changes nothing: the doors come first.
+        let mut doors = Vec::new();
+        for change in changes {
+            let (Change::Added(name) | Change::Changed { name, .. }) = change else { continue };
+            let fresh = !matches!(change, Change::Changed { keys, .. } if !keys.contains(&"listen"));
+            if let Some(server) = wanted(name).filter(|_| fresh) {
+                doors.push((name.clone(), self.crew.door(&server)?));
+            }
+        }
+        let mut told = Vec::new();
+        for change in changes {
+            match change {
+                Change::Removed(name) => {
+                    self.crew.stop(name);
+                    told.push(format!("{name}: removed"));
+                    self.emit(EventKind::ServerRemoved);
+                }
+                Change::Added(name) | Change::Changed { name, .. } => {
+                    let Some(server) = wanted(name) else { continue };
+                    let door = doors.iter().position(|(of, _)| of == name).map(|at| doors.swap_remove(at).1);
+                    match (change, door) {
+                        (Change::Changed { keys, spawn_relevant, .. }, None) => {
+                            told.push(format!("{name}: {}", keys.join(", ")));
+                            self.crew.configure(server, *spawn_relevant, keys.contains(&"enabled"));
+                        }
+                        (_, Some(door)) => {
+                            told.push(format!("{name}: started"));
+                            self.crew.stop(name);
+                            self.crew.start(server, door);
+                            self.emit(EventKind::ServerAdded);
+                        }
+                        (_, None) => {}
+                    }
+                }
+            }
+        }
+        let order: Vec<&str> = config.servers.iter().map(|server| server.name.as_str()).collect();
+        self.crew.arrange(&order);
+        self.crew.publish();
+        Ok(told)
+    }
+
+    fn emit(&self, kind: EventKind) {
+        self.handle.events().publish(Event::of_watchdog(kind), SystemTime::now());
+    }
+}
