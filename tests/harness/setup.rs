@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ pub struct Setup {
     command: Vec<OsString>,
     script: Option<Value>,
     environment: Vec<(OsString, OsString)>,
+    several: bool,
 }
 
 impl Setup {
@@ -38,7 +40,14 @@ impl Setup {
     #[must_use]
     pub fn direct(program: impl AsRef<Path>) -> Self {
         let program = program.as_ref().to_owned();
-        Self { program, options: Vec::new(), command: Vec::new(), script: None, environment: Vec::new() }
+        Self {
+            program,
+            options: Vec::new(),
+            command: Vec::new(),
+            script: None,
+            environment: Vec::new(),
+            several: false,
+        }
     }
 
     /// Options of the watchdog, before `--`.
@@ -69,13 +78,23 @@ impl Setup {
         self
     }
 
+    /// It has several servers, whose lives overlap: they tell nothing, and no order of theirs is checked.
+    #[must_use]
+    pub const fn several(mut self) -> Self {
+        self.several = true;
+        self
+    }
+
     /// Starts it, in a folder of its own.
     ///
     /// # Panics
     /// When it cannot be started.
     #[track_caller]
     pub fn start(self) -> Session {
-        let folder = tempfile::Builder::new().prefix("mcp").tempdir().expect("a temporary folder can be made");
+        // As private as a runtime folder has to be, whatever the umask.
+        let private = fs::Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().prefix("mcp").permissions(private).tempdir();
+        let folder = folder.expect("a temporary folder can be made");
         let path = folder.path();
         if let Some(script) = &self.script {
             fs::write(path.join("script.json"), script.to_string()).expect("the folder can be written to");
@@ -111,11 +130,13 @@ impl Setup {
         if self.script.is_some() {
             command.env("MCP_FIXTURE_SCRIPT", folder.join("script.json"));
         }
+        if !self.several {
+            command.env("MCP_FIXTURE_EVENTS", folder.join("events"));
+        }
         command
             .env(MARK, folder)
             .env("MCP_WATCHDOG_RUNTIME_DIR", folder)
             .env("MCP_FIXTURE_STATE_FILE", folder.join("state"))
-            .env("MCP_FIXTURE_EVENTS", folder.join("events"))
             .envs(self.environment.iter().cloned())
             .current_dir(folder)
             .process_group(0)

@@ -2,7 +2,7 @@
 //!
 //! Bytes go through as they are. It ends when the server's side ends, after the client has got everything.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -44,15 +44,30 @@ fn copy(stream: UnixStream) -> io::Result<Exit> {
     let client_left = thread::Builder::new().spawn(move || {
         let mut stream = stream;
         // What does not arrive any more shows on the other side.
-        _ = io::copy(&mut io::stdin().lock(), &mut stream);
+        _ = pump(&mut io::stdin().lock(), &mut stream);
         _ = stream.shutdown(Shutdown::Write);
     })?;
-    match io::copy(&mut from_server, &mut io::stdout().lock()) {
+    match pump(&mut from_server, &mut io::stdout().lock()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         // The client has gone, or the server's side has ended because the client left.
         Err(_) => Ok(Exit::Done),
         Ok(_) if client_left.is_finished() => Ok(Exit::Done),
         Ok(_) => Ok(fail("the watchdog ended the connection")),
+    }
+}
+
+/// Hands on each piece when it comes. `io::copy` may splice, and a splice waits for more than a message.
+fn pump(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let length = match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        to.write_all(buffer.get(..length).unwrap_or_default())?;
+        to.flush()?;
     }
 }
 

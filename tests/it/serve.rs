@@ -1,0 +1,229 @@
+//! `serve` and `connect`: several servers in one process, whose clients come and go.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use harness::{Session, Setup, Signal, Value, json, tool_call};
+
+use crate::rig::{FIXTURE, WATCHDOG, poll_until};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A process that serves, and the folder with its file.
+struct Serving {
+    process: Session,
+    folder: tempfile::TempDir,
+}
+
+fn server(more: &str) -> String {
+    format!("{{ command: {FIXTURE}, restart: {{ delays: [0s], min_uptime: 0s }}{more} }}")
+}
+
+fn file(servers: &[(&str, String)]) -> String {
+    let lines: String = servers.iter().map(|(name, server)| format!("  {name}: {server}\n")).collect();
+    format!("version: 1\nservers:\n{lines}")
+}
+
+impl Serving {
+    fn start(text: &str) -> Self {
+        Self::start_with(text, |setup| setup)
+    }
+
+    fn start_with(text: &str, change: impl FnOnce(Setup) -> Setup) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("servers.yaml"), text).unwrap();
+        let setup = Setup::direct(WATCHDOG).several().options(["serve", "--no-control", "--config"]);
+        let setup = setup.options([folder.path().join("servers.yaml")]);
+        Self { process: change(setup).start(), folder }
+    }
+
+    fn socket(&self, name: &str) -> PathBuf {
+        self.process.folder().join("servers").join(format!("{name}.sock"))
+    }
+
+    /// A client that was started as `mcp-watchdog connect`.
+    #[track_caller]
+    fn client(&self, name: &str) -> Session {
+        let socket = self.socket(name);
+        poll_until("socket", || socket.exists());
+        Setup::direct(WATCHDOG).options(["connect".as_ref(), socket.as_os_str()]).start()
+    }
+
+    fn rewrite(&self, text: &str) {
+        fs::write(self.folder.path().join("servers.yaml"), text).unwrap();
+        self.process.signal(Signal::SIGHUP);
+    }
+
+    fn end(self) {
+        self.process.signal(Signal::SIGTERM);
+        self.process.ended(143);
+    }
+}
+
+fn life(session: &Session, id: u64) -> String {
+    session.send(tool_call(id, "life", json!({})));
+    session.answer(id).text().to_owned()
+}
+
+fn pid(session: &Session, id: u64) -> u32 {
+    session.send(tool_call(id, "pid", json!({})));
+    session.answer(id).text().parse().unwrap()
+}
+
+fn kill(pid: u32) {
+    let pid = nix::unistd::Pid::from_raw(pid.cast_signed());
+    nix::sys::signal::kill(pid, Signal::SIGKILL).unwrap();
+}
+
+#[test]
+fn each_server_has_its_own_client_and_its_own_deaths() {
+    let serving = Serving::start(&file(&[("one", server("")), ("two", server(""))]));
+    let (one, two) = (serving.client("one"), serving.client("two"));
+    one.initialize();
+    two.initialize();
+    let (first, other) = (pid(&one, 1), pid(&two, 1));
+    kill(first);
+    serving.process.wait_stderr("one: reconnected");
+    assert_ne!(pid(&one, 2), first, "it was brought back");
+    assert_eq!(pid(&two, 2), other, "the other one has not noticed");
+    one.finish();
+    two.finish();
+    serving.end();
+}
+
+#[test]
+fn a_client_that_leaves_makes_room_for_the_next_who_finds_a_fresh_server() {
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    let client = serving.client("one");
+    client.initialize();
+    let first = pid(&client, 1);
+    client.finish();
+    let client = serving.client("one");
+    client.initialize();
+    assert_ne!(pid(&client, 1), first, "no state of the last session is left");
+    client.finish();
+    serving.end();
+}
+
+#[test]
+fn a_second_client_is_told_that_there_is_one() {
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    let client = serving.client("one");
+    client.initialize();
+    let second = UnixStream::connect(serving.socket("one")).unwrap();
+    second.set_read_timeout(Some(LIMIT)).unwrap();
+    let mut lines = BufReader::new(second).lines();
+    let told: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!((told["error"]["data"]["code"].as_str(), told["id"].is_null()), (Some("overloaded"), true));
+    assert!(lines.next().is_none(), "and the stream ends");
+    assert_eq!(life(&client, 1), "1", "the first client is served on");
+    client.finish();
+    serving.end();
+}
+
+#[test]
+fn a_server_that_cannot_be_started_or_crashes_all_the_time_is_its_own_trouble() {
+    let servers = [
+        ("absent", "{ command: /nowhere/at/all }".to_owned()),
+        ("crashing", "{ command: \"false\", restart: { delays: [0s, 10ms] } }".to_owned()),
+        ("well", server("")),
+    ];
+    let serving = Serving::start(&file(&servers));
+    let client = serving.client("well");
+    client.initialize();
+    serving.process.wait_stderr("absent: ");
+    serving.process.wait_stderr("crashing: ");
+    assert_eq!(life(&client, 1), "1");
+    let other = serving.client("absent");
+    other.send(harness::initialize(0, "2025-11-25"));
+    other.answer_within(0, LIMIT).own_error("server_reconnecting");
+    other.finish();
+    client.finish();
+    serving.end();
+}
+
+#[test]
+fn a_reload_touches_what_differs_and_nothing_else() {
+    let serving = Serving::start(&file(&[("kept", server("")), ("changed", server("")), ("removed", server(""))]));
+    let (kept, changed) = (serving.client("kept"), serving.client("changed"));
+    kept.initialize();
+    changed.initialize();
+    let (stays, goes) = (pid(&kept, 1), pid(&changed, 1));
+    let removed = serving.socket("removed");
+    poll_until("socket", || removed.exists());
+    let text = file(&[("kept", server("")), ("changed", server(", env: { A: b }")), ("added", server(""))]);
+    serving.rewrite(&text);
+    let added = serving.client("added");
+    added.initialize();
+    poll_until("new process", || pid(&changed, 100 + u64::from(rand())) != goes);
+    assert_eq!(pid(&kept, 2), stays);
+    poll_until("end of the removed server", || UnixStream::connect(&removed).is_err());
+
+    serving.rewrite("version: 1\nservers:\n  kept: { comand: x }\n");
+    serving.process.wait_stderr("config_rejected");
+    assert_eq!(pid(&kept, 3), stays);
+    for client in [kept, changed, added] {
+        client.finish();
+    }
+    serving.end();
+}
+
+/// A fresh id for each look.
+fn rand() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Relaxed)
+}
+
+#[test]
+fn a_socket_that_another_process_serves_is_not_taken_away() {
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    let client = serving.client("one");
+    client.initialize();
+    let second = Serving::start_with(&file(&[("one", server(""))]), |setup| {
+        setup.env("MCP_WATCHDOG_RUNTIME_DIR", serving.process.folder())
+    });
+    second.process.wait_stderr("another process serves it");
+    second.process.ended(78);
+    assert_eq!(life(&client, 1), "1");
+    client.finish();
+    serving.end();
+}
+
+#[test]
+fn what_was_switched_off_stays_so_over_a_restart_of_the_watchdog() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    fs::write(&state, r#"{"version":1,"servers":{"one":{"enabled":false}}}"#).unwrap();
+    let text = format!("{}state_file: {}\n", file(&[("one", server(""))]), state.display());
+    let serving = Serving::start(&text);
+    let client = serving.client("one");
+    client.send(harness::initialize(0, "2025-11-25"));
+    client.answer_within(0, LIMIT).own_error("server_disabled");
+    client.finish();
+    serving.end();
+}
+
+#[test]
+fn connect_says_where_it_looked_for_a_server_that_is_not_there() {
+    let client = Setup::direct(WATCHDOG).options(["connect", "nobody"]).start();
+    client.wait_stderr("servers/nobody.sock");
+    client.wait_stderr("mcp-watchdog serve");
+    client.ended(1);
+}
+
+#[test]
+fn a_killed_process_takes_all_its_servers_along() {
+    let serving = Serving::start(&file(&[("one", server("")), ("two", server(""))]));
+    for name in ["one", "two"] {
+        let client = serving.client(name);
+        client.initialize();
+        client.finish();
+    }
+    assert!(Path::new(&serving.socket("one")).exists());
+    serving.process.signal(Signal::SIGKILL);
+    serving.process.killed();
+}
