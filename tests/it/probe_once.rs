@@ -2,7 +2,7 @@
 
 use harness::{Session, Setup, Value, json};
 
-use crate::rig::{FIXTURE, WATCHDOG};
+use crate::rig::{FIXTURE, WATCHDOG, poll_until};
 
 fn probe(options: &[&str], script: Value) -> Session {
     let setup = Setup::direct(WATCHDOG).options(["probe"]).options(options);
@@ -12,6 +12,9 @@ fn probe(options: &[&str], script: Value) -> Session {
 /// What is not a message of the protocol is told by its lines.
 fn said(session: &Session) -> String {
     session.wait_exit(std::time::Duration::from_secs(20));
+    // The end is known before the last lines are read.
+    let whole = |last: &str| last.starts_with('{') || last.contains(" after ");
+    poll_until("report", || session.lines().last().is_some_and(|line| whole(&line.text)));
     session.lines().iter().map(|line| format!("{}\n", line.text)).collect()
 }
 
