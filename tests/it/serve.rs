@@ -33,8 +33,8 @@ impl Serving {
     }
 
     fn start_with(text: &str, change: impl FnOnce(Setup) -> Setup) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("servers.yaml"), text).unwrap();
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        fs::write(folder.path().join("servers.yaml"), text).expect("it can be written to");
         let setup = Setup::direct(WATCHDOG).several().options(["serve", "--no-control", "--config"]);
         let setup = setup.options([folder.path().join("servers.yaml")]);
         Self { process: change(setup).start(), folder }
@@ -53,7 +53,7 @@ impl Serving {
     }
 
     fn rewrite(&self, text: &str) {
-        fs::write(self.folder.path().join("servers.yaml"), text).unwrap();
+        fs::write(self.folder.path().join("servers.yaml"), text).expect("the folder can be written to");
         self.process.signal(Signal::SIGHUP);
     }
 
@@ -70,12 +70,12 @@ fn life(session: &Session, id: u64) -> String {
 
 fn pid(session: &Session, id: u64) -> u32 {
     session.send(tool_call(id, "pid", json!({})));
-    session.answer(id).text().parse().unwrap()
+    session.answer(id).text().parse().expect("the tool answers with a number")
 }
 
 fn kill(pid: u32) {
     let pid = nix::unistd::Pid::from_raw(pid.cast_signed());
-    nix::sys::signal::kill(pid, Signal::SIGKILL).unwrap();
+    nix::sys::signal::kill(pid, Signal::SIGKILL).expect("the server is ours");
 }
 
 #[test]

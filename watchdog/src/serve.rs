@@ -172,7 +172,7 @@ impl Serve {
     /// Reads the configuration again and applies what differs. The answer names what changed.
     fn reload(&mut self) -> Result<Vec<String>, String> {
         let registry = self.crew.registry().clone();
-        let loaded = match load::load_all(&self.input, &|link| registry.check(link)) {
+        let loaded = match load::load_all(&self.input, &|link, command| registry.check(link, command)) {
             Ok(loaded) => loaded,
             Err(errors) => {
                 let error = errors.errors().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
