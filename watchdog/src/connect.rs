@@ -71,8 +71,8 @@ fn pump(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the only way to tell whoever started it")]
 fn fail(why: &str) -> Exit {
-    eprintln!("mcp-watchdog: {why}");
+    // Nobody can be told that this cannot be told.
+    _ = writeln!(io::stderr().lock(), "mcp-watchdog: {why}");
     Exit::Failed
 }
