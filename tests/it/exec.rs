@@ -3,11 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use harness::{Setup, Signal, Value, is_running, json, tool_call};
 
 use crate::rig::{
-    EAGER, JSON_LOG, QUICK_STOP, SHORT_DRAIN, children, events, open_descriptors, poll_until, setup, wait_event,
+    EAGER, JSON_LOG, QUICK_STOP, SHORT_DRAIN, WATCHDOG, children, events, open_descriptors, poll_until, setup,
+    wait_event,
 };
 
 /// A call is suspect soon.
@@ -291,4 +293,32 @@ fn hundreds_of_runs_leave_no_descriptors_and_no_processes() {
     session.send(tool_call(1, "life", json!({})));
     assert_eq!(session.answer(1).text(), "1");
     session.finish();
+}
+
+#[test]
+fn check_config_knows_links_and_their_programs() {
+    let script = Script::new("exit 0");
+    let file = script.path("config.yaml");
+    let check = |program: &str, keys: &str| {
+        let link = format!("{{type: exec, command: [{program}, '--token=hush'], env: {{KEY: hush}}, {keys}}}");
+        fs::write(&file, format!("servers: {{fs: {{command: true, probe: {{chain: [{link}]}}}}}}\n"))
+            .expect("the folder can be written to");
+        let output = Command::new(WATCHDOG).args(["check-config", "--explain"]).arg(&file).output();
+        let output = output.expect("the watchdog can be started");
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        assert!(!text.contains("hush"), "{text}");
+        (output.status.code(), text)
+    };
+    let program = script.path("check").display().to_string();
+    let (code, text) = check(&program, "name: db, timeout: 11s");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("name: db"), "{text}");
+    assert!(text.contains("warning: `fs`: probe.chain[0]: its timeout of 11s is never used up"), "{text}");
+    let (code, text) = check("/no/such/check", "name: db");
+    assert_eq!(code, Some(78), "{text}");
+    assert!(text.contains("config.yaml:1:"), "{text}");
+    assert!(text.contains("fs.probe.chain[0]: probe \"exec\": cannot execute `/no/such/check`"), "{text}");
+    let (code, text) = check(&program, "exit_code: nagios");
+    assert_eq!(code, Some(78), "{text}");
+    assert!(text.contains("unknown field `exit_code` (did you mean \"exit_codes\"?)"), "{text}");
 }

@@ -102,8 +102,13 @@ fn inline(node: &Node) -> String {
         Value::Scalar(scalar) if scalar.kind == Kind::Null => "null".to_owned(),
         Value::Scalar(scalar) => printable(&scalar.text),
         Value::List(items) => {
-            let items: Vec<String> = items.iter().map(inline).collect();
-            format!("[{}]", hide_arguments(&items).join(", "))
+            let shown = secret::arguments(items.iter().map(|item| item.scalar().unwrap_or_default()));
+            let items = items.iter().zip(shown).map(|(item, shown)| match (item.scalar(), shown) {
+                (Some(text), Some(bytes)) => format!("{}{HIDDEN}", &text[..bytes]),
+                (None, Some(_)) => HIDDEN.to_owned(),
+                (_, None) => inline(item),
+            });
+            format!("[{}]", items.collect::<Vec<_>>().join(", "))
         }
         Value::Map(entries) => {
             let inside = entries.iter().map(|(key, child)| {

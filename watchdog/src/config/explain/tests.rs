@@ -70,3 +70,12 @@ fn several_servers_and_the_process_have_a_part_each() {
     assert_eq!((line(parts[0], "command")[1], line(parts[1], "command")[1]), ("x", "y"));
     assert!(parts[2].contains("  log.level") && !parts[0].contains("  log.level"), "{out}");
 }
+
+#[test]
+fn a_secret_in_a_link_hides_nothing_but_itself() {
+    let chain = "[{type: x, command: [y, --token=s, '--port', 5], env: {A: s}, name: n}, {type: z}]";
+    let settings = vec![Setting::Set(format!("probe.chain={chain}").into())];
+    let out = explained(&Input { command: vec!["x".into()], settings, ..Input::default() });
+    let shown = "[{type: x, command: [y, --token=(hidden), --port, 5], env: (hidden), name: n}, {type: z}]";
+    assert_eq!(line(&out, "probe.chain")[1], shown);
+}
