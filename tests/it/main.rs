@@ -2,6 +2,7 @@
 
 mod abi;
 mod cli;
+mod ecosystem;
 mod exec;
 mod faults;
 mod fixture;

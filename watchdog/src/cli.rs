@@ -2,20 +2,22 @@
 //!
 //! One file per subcommand; [`Subcommand`] is the list of them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 
-use crate::config::ConfigErrors;
 use crate::config::load::{self, Input, KnownProbes, Loaded};
+use crate::config::{ConfigErrors, hint};
 use crate::exit::Exit;
 
 pub mod check_config;
+pub mod completions;
 pub mod connect;
 pub mod demo;
 pub mod import;
 mod original;
+pub mod print_schema;
 mod probe;
 mod serve;
 mod sidecar;
@@ -43,6 +45,10 @@ pub enum Invocation {
     Demo(demo::Demo),
     /// Turn a client's file into a configuration of ours.
     Import(import::Import),
+    /// Write the JSON Schema of a configuration file.
+    PrintSchema,
+    /// Write what a shell or the reader of manuals wants to know of us.
+    Completions(completions::Completions),
     /// Put the watchdog in front of the servers of a client's file.
     Wrap(wrap::Wrap),
 }
@@ -106,6 +112,10 @@ enum Subcommand {
     Demo(demo::Demo),
     /// Turn the servers of a client's configuration file into a file for --config
     Import(import::Arguments),
+    /// Write the JSON Schema of a configuration file, for editors
+    PrintSchema,
+    /// Write completions for a shell, or the manual page
+    Completions(completions::Completions),
     /// Put the watchdog in front of the servers in a client's configuration file, or take it away
     Wrap(wrap::Wrap),
 }
@@ -120,7 +130,7 @@ pub fn parse(
     known: KnownProbes<'_>,
 ) -> Result<Invocation, Stop> {
     let args: Vec<OsString> = args.into_iter().collect();
-    let matches = Arguments::command().try_get_matches_from(&args).map_err(|error| stopped(&error, &args))?;
+    let matches = matches(&args).map_err(|error| stopped(&error, &args))?;
     let typed = Arguments::from_arg_matches(&matches).map_err(|error| stopped(&error, &args))?;
     let environment: Vec<_> = environment.into_iter().collect();
     match typed.subcommand {
@@ -130,6 +140,8 @@ pub fn parse(
         Some(Subcommand::CheckConfig(arguments)) => Ok(Invocation::CheckConfig(arguments.settle(environment))),
         Some(Subcommand::Demo(demo)) => Ok(Invocation::Demo(demo)),
         Some(Subcommand::Import(arguments)) => Ok(Invocation::Import(arguments.settle(environment))),
+        Some(Subcommand::PrintSchema) => Ok(Invocation::PrintSchema),
+        Some(Subcommand::Completions(completions)) => Ok(Invocation::Completions(completions)),
         Some(Subcommand::Wrap(wrap)) => Ok(Invocation::Wrap(wrap)),
         None => {
             if args.last().is_some_and(|last| last == "--") && typed.command.is_empty() {
@@ -143,6 +155,39 @@ pub fn parse(
     }
 }
 
+/// To the parser `-5s` is an option. Behind an option it was meant as its value, and whoever reads values can say what is
+/// wrong with it.
+fn matches(args: &[OsString]) -> Result<ArgMatches, clap::Error> {
+    let error = match Arguments::command().try_get_matches_from(args) {
+        Err(error) if error.kind() == ErrorKind::UnknownArgument => error,
+        result => return result,
+    };
+    let mut joined: Vec<OsString> = Vec::with_capacity(args.len());
+    for (at, arg) in args.iter().enumerate() {
+        if arg == "--" {
+            joined.extend_from_slice(&args[at..]);
+            break;
+        }
+        match joined.last_mut() {
+            Some(option) if is_negative(arg) && is_bare_option(option) => {
+                option.push("=");
+                option.push(arg);
+            }
+            _ => joined.push(arg.clone()),
+        }
+    }
+    if joined.len() == args.len() { Err(error) } else { Arguments::command().try_get_matches_from(joined) }
+}
+
+fn is_negative(arg: &OsStr) -> bool {
+    matches!(arg.as_encoded_bytes(), [b'-', digit, ..] if digit.is_ascii_digit())
+}
+
+fn is_bare_option(arg: &OsStr) -> bool {
+    let bytes = arg.as_encoded_bytes();
+    bytes.len() > 2 && bytes.starts_with(b"--") && !bytes.contains(&b'=')
+}
+
 /// The parser's own ends: help, version, and usage errors.
 fn stopped(error: &clap::Error, args: &[OsString]) -> Stop {
     let mut text = error.render().to_string();
@@ -151,11 +196,27 @@ fn stopped(error: &clap::Error, args: &[OsString]) -> Stop {
         ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict
             if !args.iter().any(|arg| arg == "--") =>
         {
-            text.push_str("\nA server's command goes behind `--`: mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n");
+            text.push_str(&remedy(error));
         }
         _ => {}
     }
-    Stop::usage(text)
+    // What is said there of `--` holds for other programs.
+    let lines = text.split_inclusive('\n').filter(|line| !line.starts_with("  tip: to pass '"));
+    Stop::usage(lines.collect::<String>())
+}
+
+/// What was probably meant by a word that nothing is known of.
+fn remedy(error: &clap::Error) -> String {
+    let command = Arguments::command();
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    let near = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) => hint::nearest(word, names),
+        _ => None,
+    };
+    match near {
+        Some(name) => format!("\nA similar subcommand exists: mcp-watchdog {name}\n"),
+        None => "\nA server's command goes behind `--`: mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n".to_owned(),
+    }
 }
 
 #[cfg(test)]

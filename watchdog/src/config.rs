@@ -32,6 +32,7 @@ pub mod load;
 mod output;
 pub mod preset;
 mod probing;
+pub(crate) mod schema;
 mod secret;
 mod settle;
 mod source;

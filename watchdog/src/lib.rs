@@ -55,6 +55,8 @@ pub fn run() -> ExitCode {
         Ok(Invocation::Demo(demo)) => demo.run(),
         Ok(Invocation::CheckConfig(check)) => reported(|out, err| check.run(&known, out, err)),
         Ok(Invocation::Import(import)) => reported(|out, err| import.run(&known, out, err)),
+        Ok(Invocation::PrintSchema) => reported(|out, _| cli::print_schema::run(registry.names(), out)),
+        Ok(Invocation::Completions(completions)) => reported(|out, _| completions.run(out)),
         Ok(Invocation::Wrap(wrap)) => reported(|out, err| wrap.run(&known, out, err)),
         Err(stop) => tell(&stop),
     };

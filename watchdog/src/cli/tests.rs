@@ -142,6 +142,37 @@ fn a_command_without_dashes_is_told_where_it_belongs() {
 }
 
 #[test]
+fn a_negative_value_is_told_what_is_wrong_with_it() {
+    for (line, text) in [
+        ("--tool-timeout -5s -- x", "error: --tool-timeout: a duration cannot be negative, as \"-5s\" is\n"),
+        (
+            "--max-attempts -1 -- x -2",
+            "error: --max-attempts: expected a whole number from 1 on, or `unlimited`, not \"-1\"\n",
+        ),
+        ("--no-control -1 -- x", "error: unexpected value '-1' for '--no-control' found"),
+        ("-5 -- x", "error: unexpected argument '-5' found"),
+    ] {
+        assert!(stop(line).text.starts_with(text), "{line}: {}", stop(line).text);
+    }
+    assert_eq!(sidecar("--hold 1s -- x --hold -5").config.only().command.args, ["--hold", "-5"]);
+}
+
+#[test]
+fn what_was_probably_meant_is_told() {
+    for (line, text) in [
+        ("chek-config x.yaml", "A similar subcommand exists: mcp-watchdog check-config\n"),
+        ("warp x.json", "A similar subcommand exists: mcp-watchdog wrap\n"),
+        ("--tol-timeout 5s -- x", "tip: a similar argument exists: '--tool-timeout'\n"),
+        ("check-config --explian", "tip: a similar argument exists: '--explain'\n"),
+        ("completions tcsh", "bash, zsh, fish, elvish, powershell, man"),
+    ] {
+        let stop = stop(line);
+        assert!(stop.text.contains(text), "{line}: {}", stop.text);
+        assert!(!stop.text.contains("to pass '"), "{line}: {}", stop.text);
+    }
+}
+
+#[test]
 fn several_errors_are_reported_together() {
     let stop = stop("--hold a --tool-timeout b -- x");
     assert_eq!(stop.text.lines().filter(|line| line.starts_with("error: --")).count(), 2, "{}", stop.text);

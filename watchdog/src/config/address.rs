@@ -3,6 +3,8 @@
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
+use schemars::{Schema, json_schema};
+
 use super::text::{FromText, quoted};
 use super::{ControlListen, Listen, TcpAddress};
 
@@ -26,6 +28,10 @@ impl FromText for ControlListen {
             _ => Err(wrong()),
         }
     }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(auto|off|unix:///.+|tcp://.+:[0-9]+)$" })
+    }
 }
 
 impl FromText for Listen {
@@ -38,6 +44,10 @@ impl FromText for Listen {
             None => Err(wrong()),
         }
     }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^unix:///.+$" })
+    }
 }
 
 impl FromText for TcpAddress {
@@ -47,6 +57,10 @@ impl FromText for TcpAddress {
         // As in `control.listen`, where it is one of several kinds.
         let address = text.strip_prefix("tcp://").unwrap_or(text);
         host_and_port(address).ok_or_else(|| format!("expected {}, not {}", Self::EXPECTED, quoted(text)))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(tcp://)?.+:[0-9]+$" })
     }
 }
 

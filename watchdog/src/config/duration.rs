@@ -5,13 +5,25 @@ use std::time::Duration;
 
 use probe_api::options::{self, Span};
 
+use schemars::{Schema, json_schema};
+
 use super::text::{FromText, quoted};
+
+/// How a duration is spelled, as a pattern for editors. The order of the units is left to us.
+const SPAN: &str = r"[0-9]+(\.[0-9]+)?((ns|us|ms|s|m|h|d)( *[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h|d))*)?";
+
+/// The same for a size.
+const SIZE: &str = "[0-9]+ *([kKmMgG]?[bB]|[kKmMgG][iI][bB])?";
 
 impl FromText for Duration {
     const EXPECTED: &'static str = "a duration";
 
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse().map(|Span(duration)| duration).map_err(|error: probe_api::ConfigError| error.0)
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": ["string", "number"], "minimum": 0, "pattern": format!("^{SPAN}$") })
     }
 }
 
@@ -29,6 +41,10 @@ impl FromText for Above {
         } else {
             Ok(Self(duration))
         }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": ["string", "number"], "exclusiveMinimum": 0, "pattern": format!("^{SPAN}$") })
     }
 }
 
@@ -49,6 +65,10 @@ impl FromText for OrOff {
         })?;
         Ok(Self((!duration.is_zero()).then_some(duration)))
     }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": ["string", "number"], "minimum": 0, "pattern": format!("^({SPAN}|off|never)$") })
+    }
 }
 
 /// A number of bytes.
@@ -62,6 +82,10 @@ impl FromText for Size {
         let options::Size(bytes) = text.parse().map_err(|error: probe_api::ConfigError| error.0)?;
         usize::try_from(bytes).map(Self).map_err(|_| format!("{} is more than this machine can address", quoted(text)))
     }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": ["string", "integer"], "minimum": 0, "pattern": format!("^{SIZE}$") })
+    }
 }
 
 /// The limit of one message. The least is the length of a reasonable `initialize`, below which nothing could work.
@@ -74,6 +98,10 @@ impl FromText for LineLimit {
     fn from_text(text: &str) -> Result<Self, String> {
         let Size(bytes) = Size::from_text(text)?;
         if bytes < 1024 { Err(format!("must be at least 1KiB, not {}", quoted(text))) } else { Ok(Self(bytes)) }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": ["string", "integer"], "minimum": 1024, "pattern": format!("^{SIZE}$") })
     }
 }
 
@@ -94,6 +122,10 @@ impl FromText for FileLimit {
         } else {
             Ok(Self(Some(bytes)))
         }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": ["string", "integer"], "minimum": 65536, "pattern": format!("^({SIZE}|unlimited)$") })
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::duration::{Above, FileLimit, LineLimit, OrOff, Size};
@@ -26,7 +27,7 @@ type Text = Option<Written<String>>;
 type Switch = Option<Written<bool>>;
 
 /// The keys of the file that are not a server's.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Top {
     pub(crate) version: Option<Written<Version>>,
@@ -43,7 +44,7 @@ pub(crate) struct Top {
 }
 
 /// `control`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Control {
     pub(crate) listen: Option<Written<ControlListen>>,
@@ -53,7 +54,7 @@ pub(crate) struct Control {
 }
 
 /// `mgmt`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Management {
     pub(crate) inject: Switch,
@@ -62,7 +63,7 @@ pub(crate) struct Management {
 }
 
 /// `events`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Events {
     pub(crate) stderr: Option<Written<EventForm>>,
@@ -74,7 +75,7 @@ pub(crate) struct Events {
 }
 
 /// `events.throttle`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Throttle {
     pub(crate) burst: Option<Written<Attempts>>,
@@ -82,7 +83,7 @@ pub(crate) struct Throttle {
 }
 
 /// `events.rotate`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rotate {
     pub(crate) max_size: Option<Written<FileLimit>>,
@@ -90,14 +91,14 @@ pub(crate) struct Rotate {
 }
 
 /// `ready`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ready {
     pub(crate) require: Option<Written<Require>>,
 }
 
 /// `log`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Log {
     pub(crate) level: Option<Written<LogLevel>>,
@@ -105,7 +106,7 @@ pub(crate) struct Log {
 }
 
 /// One of `frontends`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Frontend {
     pub(crate) listen: Text,
@@ -113,7 +114,7 @@ pub(crate) struct Frontend {
 }
 
 /// `keepalive`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeepAlive {
     pub(crate) interval: Option<Written<OrOff>>,
@@ -121,7 +122,7 @@ pub(crate) struct KeepAlive {
 }
 
 /// One of `servers`, and `defaults`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Server {
     pub(crate) command: Text,
@@ -156,7 +157,7 @@ pub(crate) struct Server {
 }
 
 /// `restart`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Restart {
     pub(crate) delays: Option<Vec<Written<Duration>>>,
@@ -175,7 +176,7 @@ pub(crate) struct Restart {
 }
 
 /// `handshake`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Handshake {
     pub(crate) timeout: Option<Written<Above>>,
@@ -183,7 +184,7 @@ pub(crate) struct Handshake {
 }
 
 /// `shutdown`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Shutdown {
     pub(crate) drain: Option<Written<Duration>>,
@@ -192,7 +193,7 @@ pub(crate) struct Shutdown {
 }
 
 /// `probe`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Probe {
     pub(crate) mode: Option<Written<ChainMode>>,
@@ -206,7 +207,7 @@ pub(crate) struct Probe {
 }
 
 /// `health`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Health {
     pub(crate) interval: Option<Written<OrOff>>,
@@ -217,7 +218,7 @@ pub(crate) struct Health {
 }
 
 /// `catalog`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Catalog {
     pub(crate) serve_stale: Switch,
@@ -226,21 +227,21 @@ pub(crate) struct Catalog {
 }
 
 /// `retry`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Retry {
     pub(crate) tools: Option<Written<RetryTools>>,
 }
 
 /// `errors`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Errors {
     pub(crate) tool_calls: Option<Written<ToolErrors>>,
 }
 
 /// `limits`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {
     pub(crate) max_line: Option<Written<LineLimit>>,
@@ -248,7 +249,7 @@ pub(crate) struct Limits {
 }
 
 /// `sharing`
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sharing {
     pub(crate) client_capabilities: Text,

@@ -6,6 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 pub(crate) use probe_api::options::quoted;
+use schemars::{Schema, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use super::hint;
@@ -17,6 +18,11 @@ pub(crate) trait FromText: Sized {
 
     /// Reads the text; the error completes "KEY: …".
     fn from_text(text: &str) -> Result<Self, String>;
+
+    /// What an editor may check of it before it is read. Any scalar is a text.
+    fn schema() -> Schema {
+        json_schema!({ "type": ["string", "number", "boolean"] })
+    }
 }
 
 /// A scalar as a key of the file shapes. Reading happens inside, so that an error has the scalar's own place.
@@ -61,6 +67,10 @@ impl FromText for bool {
             _ => Err(format!("expected `true` or `false`, not {}", quoted(text))),
         }
     }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "boolean" })
+    }
 }
 
 impl FromText for usize {
@@ -68,6 +78,10 @@ impl FromText for usize {
 
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| format!("expected a whole number, not {}", quoted(text)))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "integer", "minimum": 0 })
     }
 }
 
@@ -83,6 +97,10 @@ impl FromText for Count {
             Ok(count) if count >= 1 => Ok(Self(count)),
             _ => Err(format!("expected a whole number from 1 on, not {}", quoted(text))),
         }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "integer", "minimum": 1 })
     }
 }
 
@@ -102,6 +120,10 @@ impl FromText for Attempts {
             Err(_) => Err(format!("expected {}, not {}", Self::EXPECTED, quoted(text))),
         }
     }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": ["integer", "string"], "minimum": 1, "pattern": "^unlimited$" })
+    }
 }
 
 /// A spread, from 0 to 1.
@@ -117,6 +139,10 @@ impl FromText for Fraction {
             _ => Err(format!("expected {}, not {}", Self::EXPECTED, quoted(text))),
         }
     }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "number", "minimum": 0, "maximum": 1 })
+    }
 }
 
 /// A growth factor: at least 1, so that delays never shrink.
@@ -131,6 +157,10 @@ impl FromText for Factor {
             Ok(number) if (1.0..=1000.0).contains(&number) => Ok(Self(number)),
             _ => Err(format!("expected {}, not {}", Self::EXPECTED, quoted(text))),
         }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "number", "minimum": 1, "maximum": 1000 })
     }
 }
 
@@ -153,6 +183,10 @@ impl FromText for ToolPrefix {
             quoted(text)
         ))
     }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9_.-]{0,64}$" })
+    }
 }
 
 /// Finds the value that a word stands for, or says which words there are.
@@ -173,6 +207,10 @@ macro_rules! words {
 
             fn from_text(text: &str) -> Result<Self, String> {
                 crate::config::text::choose(text, &[$(($word, $value)),+])
+            }
+
+            fn schema() -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "enum": [$($word),+] })
             }
         }
     };

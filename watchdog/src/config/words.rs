@@ -1,5 +1,7 @@
 //! The words that keys take, for the settled enums and for those that exist only in files.
 
+use schemars::{Schema, json_schema};
+
 use super::text::{FromText, quoted, words};
 use super::{
     ChainMode, EventForm, EventFormat, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy,
@@ -46,6 +48,10 @@ impl FromText for Version {
             "1" => Ok(Self),
             _ => Err(format!("version {} is not known to this program, only `1` is", quoted(text))),
         }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "enum": [1, "1"] })
     }
 }
 

@@ -5,12 +5,17 @@ use std::path::Path;
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::ecosystem::import::{Imported, Request, import};
-use crate::ecosystem::{Document, Format};
+use crate::ecosystem::{Document, Format, client};
 
-/// The configuration that is made of a client's file; `None` for anything else.
+/// The configuration that is made of a client's file; `None` for what may be one of ours.
 pub(super) fn adapted(path: &Path, text: &str) -> Option<Result<Imported, ConfigErrors>> {
-    let document = Document::parse(text, Format::Json).ok().filter(Document::is_a_clients)?;
+    let format = client::format(path);
     let source = path.display().to_string();
+    let Some(document) = Document::parse(text, format).ok().filter(Document::is_a_clients) else {
+        let refused =
+            || ConfigError::about(&source, "is TOML, and a configuration of this program is YAML or JSON").into();
+        return (format == Format::Toml).then(|| Err(refused()));
+    };
     // Relative files are looked for beside the file that names them, as always.
     let request = Request { source: &source, folder: Some("."), server: None, workspace: None, timeout_unit: None };
     let about = |message| ConfigError::about(&source, message);

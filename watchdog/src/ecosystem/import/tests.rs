@@ -146,6 +146,17 @@ fn keys_of_other_clients() {
     }
 }
 
+/// Document 001's Toolman, whose delays are milliseconds and whose other times are seconds.
+#[test]
+fn s142_a_file_of_toolman() {
+    let text = r#"{"mcp_servers": {"s": {"url": "http://x/sse", "transport": "sse", "connection":
+        {"keepalive_timeout": 90, "reconnect_attempts": 5, "reconnect_delay": 1000, "heartbeat_interval": 30}}}}"#;
+    let Imported { yaml, warnings } = imported(text, Format::Json, &REQUEST);
+    let section = "    url: http://x/sse\n    type: sse\n    keepalive:\n      timeout: 1m30s\n      interval: 30s\n    restart:\n      max_attempts: 5\n      initial_delay: 1s\n";
+    assert!(yaml.ends_with(&format!("servers:\n  s:\n{section}")), "{yaml}");
+    assert_eq!(warnings, ["s: is remote, and this version runs servers that are commands"]);
+}
+
 #[test]
 fn a_timeout_has_the_unit_that_is_told() {
     for (unit, ours) in [(Unit::Seconds, "11h6m40s"), (Unit::Milliseconds, "40s")] {
