@@ -40,6 +40,7 @@ mod text;
 mod tree;
 mod words;
 
+pub(crate) use environment::inherited as inherited_environment;
 pub use error::{ConfigError, ConfigErrors};
 
 /// The whole configuration of one watchdog process.

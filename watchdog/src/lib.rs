@@ -8,6 +8,7 @@
 //! * [`front`] is the client's side, [`back`] the server's; [`stream`] is bytes on any kind of descriptor and [`wire`] the
 //!   bytes of the protocol.
 //! * [`guard`] is the second role of the binary: one tiny process per server process, which owns its whole tree.
+//! * [`probe_host`] is the third: a process for one probe plugin, which is loaded nowhere else.
 //! * [`probe`] runs health probes; [`events`] and [`telemetry`] tell the operator.
 
 pub mod back;
@@ -27,6 +28,7 @@ mod os;
 pub mod probe;
 pub mod probe_once;
 mod serve;
+pub mod probe_host;
 mod sidecar;
 pub mod slot;
 pub mod stream;
@@ -44,6 +46,9 @@ use exit::Exit;
 pub fn run() -> ExitCode {
     if std::env::args_os().next().is_some_and(|argv0| guard::is_guard(&argv0)) {
         return guard::main();
+    }
+    if std::env::args_os().nth(1).is_some_and(|argument| probe_host::is_probe_host(&argument)) {
+        return probe_host::main();
     }
     let registry = probe::Registry::with_builtins();
     let known = |link: &config::Link, server: Option<&config::Command>| registry.check(link, server);

@@ -10,6 +10,7 @@
 
 mod context;
 mod exec;
+pub mod plugin;
 pub mod registry;
 mod run;
 

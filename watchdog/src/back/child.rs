@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::group::{self, Leader};
 use super::link::{self, Link};
-use super::pipes::{self, Pipes};
+use super::pipes::{self, ChildEnds, Pipes};
 use crate::config;
 use crate::core::ending::Ending;
 use crate::guard::message::{ChildEvent, Launch, Order, Step};
@@ -98,10 +98,18 @@ impl Child {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_with(program: &Path, command: &config::Command) -> Result<(Self, Pipes), StartError> {
+        let (pipes, ends) = pipes::open().map_err(StartError::Pipes)?;
+        Ok((Self::start_on(program, command, &ends)?, pipes))
+    }
+
+    /// The same on descriptors of the caller's, which the caller closes afterwards.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub(crate) fn start_on(program: &Path, command: &config::Command, ends: &ChildEnds) -> Result<Self, StartError> {
         let launch =
             Order::Launch(Launch::new(command).ok_or(StartError::Nul)?).to_frame().ok_or(StartError::TooLong)?;
         keep_the_dead().map_err(StartError::Guard)?;
-        let (pipes, ends) = pipes::open().map_err(StartError::Pipes)?;
         let (ours, guards) = link::pair().map_err(StartError::Pipes)?;
         let guard = Command::new(program)
             .arg0(guard::ARGV0)
@@ -111,8 +119,8 @@ impl Child {
             .stdout(Stdio::null())
             .spawn()
             .map_err(StartError::Guard)?;
-        let link = Link::open(ours, launch, &ends).map_err(StartError::Pipes)?;
-        let child = Self {
+        let link = Link::open(ours, launch, ends).map_err(StartError::Pipes)?;
+        Ok(Self {
             link,
             guard,
             leader: None,
@@ -120,8 +128,7 @@ impl Child {
             stage: Stage::Guarded,
             events: VecDeque::new(),
             overdue: None,
-        };
-        Ok((child, pipes))
+        })
     }
 
     /// The next event. Either [`ChildEvent::CannotStart`], or [`ChildEvent::Started`] and [`ChildEvent::Exited`]; then one
@@ -292,12 +299,12 @@ fn keep_the_dead() -> io::Result<()> {
 
 /// The binary of this process, even if its file has been replaced meanwhile.
 #[cfg(target_os = "linux")]
-fn own_program() -> io::Result<PathBuf> {
+pub(crate) fn own_program() -> io::Result<PathBuf> {
     Ok(PathBuf::from("/proc/self/exe"))
 }
 
 /// The binary of this process.
 #[cfg(not(target_os = "linux"))]
-fn own_program() -> io::Result<PathBuf> {
+pub(crate) fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }

@@ -23,10 +23,10 @@ pub struct Pipes {
 
 /// The child's ends, which block as every program expects: an end of a pipe has flags of its own.
 #[derive(Debug)]
-pub(super) struct ChildEnds {
-    pub stdin: OwnedFd,
-    pub stdout: OwnedFd,
-    pub stderr: OwnedFd,
+pub(crate) struct ChildEnds {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
 }
 
 /// Makes the pipes of one child.

@@ -14,8 +14,9 @@ use super::context::{CallRequest, ChannelContext, Subject};
 use crate::core::chain::{Chain, ChainPolicy, Heard, Latches, Link, LinkIndex};
 
 /// How much longer than its limit a check may take before it is dropped. Its calls end with the limit, so a probe that
-/// waits for the server comes to its own verdict; the rest is for scheduling (design: probes.md, section 6).
-const GRACE: Duration = Duration::from_millis(50);
+/// waits for the server comes to its own verdict; the rest is for scheduling, and for a plugin's link, which gives up 50 ms after
+/// the limit and says so (design: probes.md, section 6).
+const GRACE: Duration = Duration::from_millis(100);
 
 /// One link of a chain, ready to run.
 pub struct LoadedLink {

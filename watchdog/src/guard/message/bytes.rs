@@ -4,11 +4,11 @@ use std::ffi::CString;
 use std::time::Duration;
 
 /// The longest body of a frame, in bytes: far above what any system accepts as arguments and environment together.
-pub(super) const LONGEST: u32 = 64 << 20;
+pub(crate) const LONGEST: u32 = 64 << 20;
 
 /// Bytes that no peer of the same binary writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("malformed message on the control socket")]
+#[error("malformed message on the socket")]
 pub(crate) struct Malformed;
 
 /// Builds a frame.
@@ -111,12 +111,24 @@ impl<'a> Reader<'a> {
 }
 
 /// Cuts a stream of bytes into the bodies of frames.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Frames {
     pending: Vec<u8>,
+    longest: u32,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self::new(LONGEST)
+    }
 }
 
 impl Frames {
+    /// With bodies of at most `longest` bytes.
+    pub(crate) const fn new(longest: u32) -> Self {
+        Self { pending: Vec::new(), longest }
+    }
+
     /// Adds bytes as they came from the socket.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
@@ -128,7 +140,7 @@ impl Frames {
             return Ok(None);
         };
         let length = u32::from_le_bytes(*head);
-        if length > LONGEST {
+        if length > self.longest {
             return Err(Malformed);
         }
         let length = usize::try_from(length).map_err(|_| Malformed)?;
