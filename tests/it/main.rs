@@ -9,6 +9,7 @@ mod fixture;
 mod interop;
 mod links;
 mod probe_once;
+mod plugin;
 mod rig;
 mod scenarios;
 mod serve;

@@ -20,6 +20,7 @@ mod original;
 pub mod print_schema;
 mod probe;
 mod serve;
+pub mod plugins;
 mod sidecar;
 pub mod wrap;
 
@@ -51,6 +52,8 @@ pub enum Invocation {
     Completions(completions::Completions),
     /// Put the watchdog in front of the servers of a client's file.
     Wrap(wrap::Wrap),
+    /// Try a probe plugin.
+    CheckPlugin(plugins::CheckPlugin),
 }
 
 /// The program ends before it has begun: help was asked for, or what was typed cannot work.
@@ -118,6 +121,8 @@ enum Subcommand {
     Completions(completions::Completions),
     /// Put the watchdog in front of the servers in a client's configuration file, or take it away
     Wrap(wrap::Wrap),
+    /// Try a probe plugin before a server depends on it
+    Plugins(plugins::Arguments),
 }
 
 /// Reads a command line (the program's name first) and, for the sidecar form, everything that it leads to.
@@ -143,6 +148,7 @@ pub fn parse(
         Some(Subcommand::PrintSchema) => Ok(Invocation::PrintSchema),
         Some(Subcommand::Completions(completions)) => Ok(Invocation::Completions(completions)),
         Some(Subcommand::Wrap(wrap)) => Ok(Invocation::Wrap(wrap)),
+        Some(Subcommand::Plugins(arguments)) => arguments.settle().map(Invocation::CheckPlugin),
         None => {
             if args.last().is_some_and(|last| last == "--") && typed.command.is_empty() {
                 return Err(Stop::usage("error: nothing follows `--`: write the server's command there\n"));

@@ -23,6 +23,8 @@ mod screen;
 mod server;
 mod stage;
 
+pub(crate) use server::{HANDSHAKE, answer_one};
+
 /// Before the server is killed, so that idle is idle and the middle of a call its middle.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -97,7 +99,7 @@ fn scenes(stage: &mut Stage<'_, '_>) -> Result<(), Fault> {
 fn session(stage: &mut Stage<'_, '_>) -> Result<(), Fault> {
     stage.scene("A client opens a session with the server, through the watchdog")?;
     let params = json!({
-        "protocolVersion": server::HANDSHAKE,
+        "protocolVersion": HANDSHAKE,
         "capabilities": {},
         "clientInfo": { "name": "demo-client", "version": env!("CARGO_PKG_VERSION") },
     });

@@ -63,6 +63,9 @@ pub fn run() -> ExitCode {
         Ok(Invocation::PrintSchema) => reported(|out, _| cli::print_schema::run(registry.names(), out)),
         Ok(Invocation::Completions(completions)) => reported(|out, _| completions.run(out)),
         Ok(Invocation::Wrap(wrap)) => reported(|out, err| wrap.run(&known, out, err)),
+        Ok(Invocation::CheckPlugin(check)) => {
+            check.run(&mut std::io::stdout(), &mut std::io::stderr()).unwrap_or(Exit::Internal)
+        }
         Err(stop) => tell(&stop),
     };
     exit.into()

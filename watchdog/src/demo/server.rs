@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// The revision that the handshake settles on.
-pub(super) const HANDSHAKE: &str = "2025-11-25";
+pub(crate) const HANDSHAKE: &str = "2025-11-25";
 /// The revision without a handshake.
 const STATELESS: &str = "2026-07-28";
 /// A call of `slow` cannot keep a server for longer, in milliseconds.
@@ -68,6 +68,15 @@ enum Step {
     SayAfter(Duration, Value),
     Hang,
     Nothing,
+}
+
+/// The answer of a well server in an open session to one request, as a whole message.
+pub(crate) fn answer_one(method: &str, params: &Value) -> Value {
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    match (Server { initialized: true }).step(&request.to_string()) {
+        Step::Say(message) | Step::SayAfter(_, message) => message,
+        Step::Hang | Step::Nothing => error(&json!(1), -32601, "not in this server"),
+    }
 }
 
 /// What one process knows: nothing of it comes over a death.

@@ -14,24 +14,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use probe_api::options::Span;
 use probe_api::{Context, Probe, Verdict, async_trait};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::back;
-use crate::config::{self, duration};
+use crate::config;
 use crate::events::EventKind;
 use crate::probe_host;
 pub use crate::probe_host::message::Descriptor;
 use crate::telemetry::plain;
 use host::Host;
+pub use startup::{Inspected, KIND, inspect_chain};
 pub use trouble::Status;
 use trouble::Trouble;
 
 mod host;
 mod output;
 mod process;
+mod startup;
 mod trouble;
 
 /// How much longer than its time a check may take to return: calls end with the time, and the plugin has to come to a verdict
@@ -39,7 +42,7 @@ mod trouble;
 const RETURN: Duration = Duration::from_millis(50);
 /// How long loading and creating may take where no check waits for it.
 const START: Duration = Duration::from_secs(5);
-/// How long the orderly end of an inspected plugin is waited for.
+/// How long an orderly end is waited for.
 const END: Duration = Duration::from_secs(1);
 /// Between two checks, where there is no interval of the health check to go by.
 const USUAL: Duration = Duration::from_secs(60);
@@ -150,6 +153,13 @@ impl PluginProbe {
         self.trouble.status().clone()
     }
 
+    /// Ends the host in order, and waits until nothing is left of it.
+    pub async fn end(&mut self) {
+        if let Some(host) = self.host.take() {
+            end(host).await;
+        }
+    }
+
     /// The host, if it can be used for one more check.
     async fn usable(&mut self) -> Option<Host> {
         let host = self.host.take()?;
@@ -196,7 +206,7 @@ impl Probe for PluginProbe {
     async fn check(&mut self, cx: &dyn Context) -> Verdict {
         let now = Instant::now();
         if let Some((pause, why)) = self.trouble.pause(now.into_std()) {
-            let pause = duration::format(Duration::from_secs(pause.as_secs().max(1)));
+            let pause = Span(Duration::from_secs(pause.as_secs().max(1)));
             return Verdict::Inconclusive(format!("{why}; not asked again for {pause}"));
         }
         match timeout_at(now + cx.remaining() + RETURN, self.examine(cx)).await {
@@ -225,15 +235,19 @@ impl Drop for PluginProbe {
 pub async fn inspect(options: &Options, launcher: &Launcher, name: &str) -> Result<Descriptor, String> {
     let started = timeout(START, Host::start(launcher, options, name, START)).await;
     let host = started.map_err(|_| {
-        let limit = duration::format(START);
+        let limit = Span(START);
         format!("the plugin {} did not load and take its `config:` within {limit}", options.library.display())
     })??;
     let descriptor = host.descriptor().clone();
+    end(host).await;
+    Ok(descriptor)
+}
+
+/// Ends a host in order. It ends in any case; the wait is for those who look at processes afterwards.
+async fn end(host: Host) {
     if let Some(end) = host.close() {
-        // It ends in any case; the wait is for those who look at processes afterwards.
         _ = timeout(END, end).await;
     }
-    Ok(descriptor)
 }
 
 /// Which file a path leads to, and since when: it tells a file that was replaced or written anew.

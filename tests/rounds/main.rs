@@ -1,0 +1,87 @@
+//! Plugins over many checks: nothing of them stays in the watchdog's process. The only test of its process, which it counts.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use harness::plugins::{c_plugin, rust_plugin};
+use harness::{Value, json};
+use probe_api::testing::{Answer, FakeContext};
+use probe_api::{Probe, Verdict};
+use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe};
+
+/// A host that lives on is asked so often,
+const CHECKS: u64 = 1000;
+/// and so many are lost.
+const CRASHES: usize = 40;
+
+/// What the process has: descriptors, threads, and children, dead ones included.
+fn possessions() -> (usize, usize, usize) {
+    let count = |folder: &str| fs::read_dir(folder).map_or(0, Iterator::count);
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let children = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    let children = children.map(|children| children.split_whitespace().count()).sum();
+    (count("/proc/self/fd"), count("/proc/self/task"), children)
+}
+
+/// Processes end by themselves; what stays in the end is what counts.
+async fn settled(expected: (usize, usize, usize)) -> (usize, usize, usize) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while possessions() != expected && Instant::now() < end {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    possessions()
+}
+
+fn probe(library: std::path::PathBuf, config: Value) -> PluginProbe {
+    let env = std::env::vars_os().collect();
+    let launcher = Launcher { program: env!("CARGO_BIN_EXE_mcp-watchdog-under-test").into(), env };
+    let options = Options { library, config, sha256: None, on_error: OnError::default() };
+    // Failures do not make it wait.
+    let around = Around { name: "p".into(), interval: Some(Duration::ZERO), launcher, tell: Arc::new(|_| {}) };
+    PluginProbe::new(options, around)
+}
+
+fn context() -> FakeContext {
+    FakeContext::new().remaining_for(Duration::from_secs(10)).on("ping", Answer::Result(json!({})))
+}
+
+fn main_runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made")
+}
+
+#[test]
+fn many_checks_leave_nothing_behind() {
+    main_runtime().block_on(async {
+        // What a first host brings for good: the handler of SIGCHLD, and its pipes.
+        let mut first = probe(c_plugin("passes"), json!({}));
+        assert_eq!(first.check(&context()).await, Verdict::Pass);
+        let with_host = possessions();
+        first.end().await;
+        let before = settled((with_host.0 - 3, with_host.1, with_host.2 - 1)).await;
+
+        let mut counting = probe(rust_plugin("hostile-rs"), json!({ "do": "count" }));
+        for number in 1..=CHECKS {
+            assert_eq!(counting.check(&context()).await, Verdict::Busy(number.to_string()), "one host for all checks");
+        }
+        assert_eq!(possessions(), with_host, "descriptors, threads, children, with a host");
+        let mut asking = probe(rust_plugin("hostile-rs"), json!({ "do": "call_many", "count": CHECKS }));
+        assert_eq!(asking.check(&context()).await, Verdict::Pass);
+        asking.end().await;
+        counting.end().await;
+
+        let mut crashing = probe(c_plugin("segfault_in_check"), json!({}));
+        for _ in 0..CRASHES {
+            let verdict = crashing.check(&context()).await;
+            assert_eq!(verdict, Verdict::Inconclusive("the plugin was killed by SIGSEGV".into()));
+        }
+        let mut stuck = probe(c_plugin("stuck"), json!({}));
+        for _ in 0..CRASHES / 10 {
+            let soon = FakeContext::new().remaining_for(Duration::from_millis(200));
+            let verdict = stuck.check(&soon).await;
+            assert_eq!(verdict, Verdict::Inconclusive("the plugin did not return in time".into()));
+        }
+        assert_eq!(settled(before).await, before, "descriptors, threads, children, without a host");
+    });
+}
