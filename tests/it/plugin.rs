@@ -25,7 +25,7 @@ fn launcher() -> Launcher {
 fn probe_and_events(options: Options) -> (PluginProbe, Arc<Mutex<Vec<EventKind>>>) {
     let events = Arc::new(Mutex::new(Vec::new()));
     let heard = events.clone();
-    let tell = move |kind| heard.lock().unwrap().push(kind);
+    let tell = move |kind| heard.lock().expect("no test panics with it").push(kind);
     let around =
         Around { name: "p".into(), interval: Some(Duration::ZERO), launcher: launcher(), tell: Arc::new(tell) };
     (PluginProbe::new(options, around), events)
@@ -44,7 +44,7 @@ fn c(name: &str) -> PluginProbe {
 }
 
 fn run<T>(test: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made").block_on(test)
 }
 
 fn context() -> FakeContext {

@@ -14,7 +14,7 @@ use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe};
 /// A host that lives on is asked so often,
 const CHECKS: u64 = 1000;
 /// and so many are lost.
-const CRASHES: usize = 40;
+const CRASHES: usize = 20;
 
 /// What the process has: descriptors, threads, and children, dead ones included.
 fn possessions() -> (usize, usize, usize) {

@@ -66,7 +66,7 @@ impl Connection {
             reporter: Some((reporter, end)),
             lines: Allowance::new(std::time::Instant::now()),
             name: name.to_owned(),
-            trouble: None,
+            is_cut_off: false,
         };
         let task = tokio::spawn(process.run(queued, killed, printed));
         Ok(Self { orders, reports, ended, kill: Some(kill), task: Some(task) })
@@ -120,8 +120,8 @@ struct Process {
     reporter: Option<(mpsc::Sender<Report>, oneshot::Sender<String>)>,
     lines: Allowance,
     name: String,
-    /// What it did, where its end is not the reason but follows from it.
-    trouble: Option<&'static str>,
+    /// The socket has ended, and the process is ended for that if it does not end by itself.
+    is_cut_off: bool,
 }
 
 impl Process {
@@ -205,23 +205,19 @@ impl Process {
                 Ok(length) if length > 0 => {
                     self.frames.push(piece.get(..length).unwrap_or_default());
                     if !self.hear() {
-                        self.condemn(
-                            "said what no probe host says, in place of the watchdog's own code",
-                            Duration::ZERO,
-                        );
+                        // Nothing it does after this matters.
+                        self.tell_end("the plugin spoke to the watchdog in place of its host".to_owned());
+                        self.child.kill();
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                _ => self.condemn("closed the connection to the watchdog", EXPLANATION),
+                _ => {
+                    self.is_cut_off = true;
+                    self.close();
+                    self.child.stop(EXPLANATION, Duration::ZERO);
+                }
             }
         }
-    }
-
-    /// The connection is of no use any more; the process follows.
-    fn condemn(&mut self, why: &'static str, grace: Duration) {
-        self.trouble = Some(why);
-        self.close();
-        self.child.stop(grace, Duration::ZERO);
     }
 
     /// Takes the frames that are there. Whether all was as it has to be.
@@ -257,12 +253,13 @@ impl Process {
     }
 
     fn describe(&self, ending: Ending) -> String {
-        match (self.trouble, ending) {
-            // Its end was our answer to the trouble.
-            (Some(trouble), Ending::Code(0)) => format!("the plugin {trouble}"),
-            (Some(trouble), Ending::Signal(libc::SIGTERM | libc::SIGKILL)) => format!("the plugin {trouble}"),
-            (_, Ending::Code(code)) => format!("the plugin ended its process with exit code {code}"),
-            (_, Ending::Signal(_)) => format!("the plugin was killed by {ending}"),
+        match ending {
+            // That was our answer.
+            Ending::Signal(libc::SIGTERM | libc::SIGKILL) if self.is_cut_off => {
+                "the plugin closed the connection to the watchdog".to_owned()
+            }
+            Ending::Code(_) => format!("the plugin ended its process with {ending}"),
+            Ending::Signal(_) => format!("the plugin was killed by {ending}"),
         }
     }
 
