@@ -9,7 +9,8 @@ use harness::{Value, is_running, json};
 use probe_api::testing::{Answer, FakeContext};
 use probe_api::{Probe, Verdict};
 use watchdog::events::EventKind;
-use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe, inspect};
+use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe, Tell, inspect};
+use watchdog::telemetry::LogHandle;
 
 use crate::rig::WATCHDOG;
 
@@ -18,7 +19,7 @@ fn options(library: PathBuf, config: Value) -> Options {
 }
 
 fn launcher() -> Launcher {
-    Launcher { program: WATCHDOG.into(), env: std::env::vars_os().collect() }
+    Launcher { program: WATCHDOG.into(), env: std::env::vars_os().collect(), log: LogHandle::discard() }
 }
 
 /// A probe that does not wait after a failure, and what it tells.
@@ -27,7 +28,7 @@ fn probe_and_events(options: Options) -> (PluginProbe, Arc<Mutex<Vec<EventKind>>
     let heard = events.clone();
     let tell = move |kind| heard.lock().expect("no test panics with it").push(kind);
     let around =
-        Around { name: "p".into(), interval: Some(Duration::ZERO), launcher: launcher(), tell: Arc::new(tell) };
+        Around { name: "p".into(), interval: Some(Duration::ZERO), launcher: launcher(), tell: Tell::new(tell) };
     (PluginProbe::new(options, around), events)
 }
 
@@ -224,7 +225,7 @@ fn a_check_that_is_dropped_kills_its_host() {
         let mark = folder.path().display().to_string();
         let mut launcher = launcher();
         launcher.env.push(("PLUGIN_TEST_MARK".into(), mark.clone().into()));
-        let around = Around { name: "p".into(), interval: None, launcher, tell: Arc::new(|_| {}) };
+        let around = Around { name: "p".into(), interval: None, launcher, tell: Tell::nobody() };
         let mut probe = PluginProbe::new(options(c_plugin("stuck"), Value::Null), around);
         let host = || {
             let numbers =
@@ -351,7 +352,7 @@ fn while_it_fails_it_is_asked_less_often() {
             name: "p".into(),
             interval: Some(Duration::from_secs(120)),
             launcher: launcher(),
-            tell: Arc::new(|_| {}),
+            tell: Tell::nobody(),
         };
         let mut probe = PluginProbe::new(options(c_plugin("segfault_in_check"), Value::Null), around);
         assert_inconclusive(&probe.check(&context()).await, "killed by SIGSEGV");

@@ -2,14 +2,14 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use harness::plugins::{c_plugin, rust_plugin};
 use harness::{Value, json};
 use probe_api::testing::{Answer, FakeContext};
 use probe_api::{Probe, Verdict};
-use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe};
+use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe, Tell};
+use watchdog::telemetry::LogHandle;
 
 /// A host that lives on is asked so often,
 const CHECKS: u64 = 1000;
@@ -36,10 +36,11 @@ async fn settled(expected: (usize, usize, usize)) -> (usize, usize, usize) {
 
 fn probe(library: std::path::PathBuf, config: Value) -> PluginProbe {
     let env = std::env::vars_os().collect();
-    let launcher = Launcher { program: env!("CARGO_BIN_EXE_mcp-watchdog-under-test").into(), env };
+    let launcher =
+        Launcher { program: env!("CARGO_BIN_EXE_mcp-watchdog-under-test").into(), env, log: LogHandle::discard() };
     let options = Options { library, config, sha256: None, on_error: OnError::default() };
     // Failures do not make it wait.
-    let around = Around { name: "p".into(), interval: Some(Duration::ZERO), launcher, tell: Arc::new(|_| {}) };
+    let around = Around { name: "p".into(), interval: Some(Duration::ZERO), launcher, tell: Tell::nobody() };
     PluginProbe::new(options, around)
 }
 

@@ -5,8 +5,8 @@
 //! of its requests is a [`CallRequest`] to the slot's driver, which writes it under an id of its own and sends back
 //! what becomes of it.
 //!
-//! [`exec`] asks a program. Further forms of probes that are not compiled in (a plugin in a host process) join as further
-//! lines of the registry: to the chain, a probe is a name and a [`probe_api::Probe`].
+//! [`exec`] asks a program, [`plugin`] a library in a process of its own. To the chain, a probe is a name and a
+//! [`probe_api::Probe`].
 
 mod context;
 mod exec;

@@ -26,6 +26,7 @@ use crate::engine::{Command, Meter, ProbeReport, SlotHandle};
 use crate::events::{Bus, Event, EventKind};
 use crate::exit::Exit;
 use crate::front::Front;
+use crate::probe::plugin::Tell;
 use crate::probe::{Registry, Subject};
 use crate::telemetry::LogHandle;
 use chain::Chains;
@@ -94,6 +95,7 @@ impl Driver {
             published: pictures,
             meter: meter.clone(),
         };
+        let registry = registry.telling(Tell::bus(events.clone(), name.clone()));
         let driver = Self {
             core,
             name,

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use crate::config::load::{self, Checked, Input, KnownProbes};
 use crate::config::{Server, explain};
 use crate::exit::Exit;
+use crate::probe::plugin::{self, Inspected, Launcher, OnError};
+use crate::telemetry::LogHandle;
 
 use super::Stop;
 
@@ -59,8 +61,33 @@ impl CheckConfig {
             writeln!(out)?;
             explain::explain(&checked.loaded, out)?;
         }
-        Ok(Exit::Done)
+        let mut exit = Exit::Done;
+        for server in &checked.loaded.config.servers {
+            if !try_plugins(server, out, err)? {
+                exit = Exit::Config;
+            }
+        }
+        Ok(exit)
     }
+}
+
+/// Loads the plugins of a chain as the start of its server does. Whether that would go on.
+fn try_plugins(server: &Server, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
+    if !server.probe.chain.iter().any(|link| link.kind == plugin::KIND) {
+        return Ok(true);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let launcher = Launcher::own(LogHandle::discard())?;
+    let found = runtime.block_on(async { plugin::inspect_chain(server, &launcher).await });
+    for Inspected { place, name, on_error, outcome } in &found {
+        let place = format!("{}: probe.chain[{place}]", server.name);
+        match (outcome, on_error) {
+            (Ok(plugin), _) => writeln!(out, "  {place}: {name} is plugin {} {}", plugin.name, plugin.version)?,
+            (Err(why), OnError::Skip) => writeln!(err, "warning: {place}: {why}")?,
+            (Err(why), OnError::RefuseStart) => writeln!(err, "error: {place}: {why}")?,
+        }
+    }
+    Ok(found.iter().all(|inspected| inspected.refusal().is_none()))
 }
 
 fn report(checked: &Checked, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use probe_api::options::Span;
@@ -15,7 +14,7 @@ use crate::config::{Log, LogFormat, LogLevel};
 use crate::core::chain::LinkIndex;
 use crate::demo;
 use crate::exit::Exit;
-use crate::probe::plugin::{self, Around, Descriptor, Launcher, OnError, Options, PluginProbe};
+use crate::probe::plugin::{self, Around, Descriptor, Launcher, OnError, Options, PluginProbe, Tell};
 use crate::probe::{CallRequest, ChannelContext, Subject};
 use crate::telemetry;
 
@@ -92,7 +91,7 @@ impl CheckPlugin {
     pub fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
         let log = telemetry::init(&Log { level: LogLevel::Debug, format: LogFormat::Text }, "plugin");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let launcher = Launcher::own()?;
+        let launcher = Launcher::own(log.clone())?;
         let found = runtime.block_on(async {
             let descriptor = plugin::inspect(&self.options, &launcher, plugin::KIND).await?;
             let checked = self.check(launcher).await;
@@ -125,7 +124,7 @@ impl CheckPlugin {
         let (calls, requests) = mpsc::channel(1);
         let server = tokio::spawn(serve(requests));
         let name = plugin::KIND.to_owned();
-        let around = Around { name, interval: None, launcher, tell: Arc::new(|_| {}) };
+        let around = Around { name, interval: None, launcher, tell: Tell::nobody() };
         let mut probe = PluginProbe::new(self.options.clone(), around);
         let begin = Instant::now();
         let cx = ChannelContext::new(&subject, &calls, LinkIndex(0), &[], begin + CHECK);

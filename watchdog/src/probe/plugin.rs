@@ -12,22 +12,23 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use probe_api::options::Span;
-use probe_api::{Context, Probe, Verdict, async_trait};
+use probe_api::{ConfigError, Context, Probe, Verdict, async_trait};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::registry::{EngineEntry, Made, Surroundings};
 use crate::back;
 use crate::config;
-use crate::events::EventKind;
+use crate::events::{Bus, Event, EventKind};
 use crate::probe_host;
 pub use crate::probe_host::message::Descriptor;
-use crate::telemetry::plain;
+use crate::telemetry::{LogHandle, plain};
 use host::Host;
-pub use startup::{Inspected, KIND, inspect_chain};
+pub use startup::{Inspected, admit, inspect_chain};
 pub use trouble::Status;
 use trouble::Trouble;
 
@@ -36,6 +37,11 @@ mod output;
 mod process;
 mod startup;
 mod trouble;
+
+/// The line of the registry.
+pub(super) const ENTRY: EngineEntry = EngineEntry { name: KIND, check, make };
+/// The word behind `type:`.
+pub const KIND: &str = "plugin";
 
 /// How much longer than its time a check may take to return: calls end with the time, and the plugin has to come to a verdict
 /// (design: probes.md, section 6).
@@ -66,6 +72,28 @@ pub struct Options {
     pub on_error: OnError,
 }
 
+impl Options {
+    fn read(options: &Value) -> Result<Self, ConfigError> {
+        let options: Self = serde_json::from_value(options.clone()).map_err(|error| ConfigError(error.to_string()))?;
+        if options.library.is_absolute() {
+            return Ok(options);
+        }
+        let library = options.library.display();
+        Err(ConfigError(format!("`library` {library} is not absolute, and there is no file beside which it lies")))
+    }
+}
+
+fn check(options: &Value, _: Option<&config::Command>) -> Result<(), ConfigError> {
+    Options::read(options).map(drop)
+}
+
+fn make(options: &Value, around: &Surroundings<'_>) -> Made {
+    let launcher = Launcher::own(around.log.clone()).map_err(|error| ConfigError(error.to_string()))?;
+    let around =
+        Around { name: around.name.to_owned(), interval: around.interval, launcher, tell: around.tell.clone() };
+    Ok(Box::new(PluginProbe::new(Options::read(options)?, around)))
+}
+
 /// `on_error`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,6 +120,8 @@ pub struct Launcher {
     pub program: PathBuf,
     /// The host's environment.
     pub env: Vec<(OsString, OsString)>,
+    /// Where lines go that the plugin prints.
+    pub log: LogHandle,
 }
 
 impl Launcher {
@@ -99,10 +129,10 @@ impl Launcher {
     ///
     /// # Errors
     /// Where the program does not find itself.
-    pub fn own() -> io::Result<Self> {
+    pub fn own(log: LogHandle) -> io::Result<Self> {
         let own = std::env::vars_os().collect();
         let env = config::inherited_environment(&own).into_iter().collect();
-        Ok(Self { program: back::own_program()?, env })
+        Ok(Self { program: back::own_program()?, env, log })
     }
 
     fn command(&self) -> config::Command {
@@ -116,7 +146,37 @@ impl Launcher {
 }
 
 /// Who is told what happens to plugins.
-pub type Tell = Arc<dyn Fn(EventKind) + Send + Sync>;
+#[derive(Clone)]
+pub struct Tell(Arc<dyn Fn(EventKind) + Send + Sync>);
+
+impl Tell {
+    /// This one.
+    pub fn new(tell: impl Fn(EventKind) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    /// The bus, as of this server.
+    #[must_use]
+    pub fn bus(events: Bus, server: Arc<str>) -> Self {
+        Self::new(move |kind| events.publish(Event::of_server(kind, server.clone(), None), SystemTime::now()))
+    }
+
+    /// Nobody.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self::new(|_| {})
+    }
+
+    fn tell(&self, kind: EventKind) {
+        (self.0)(kind);
+    }
+}
+
+impl std::fmt::Debug for Tell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tell")
+    }
+}
 
 /// What a link has of its surroundings.
 #[derive(Clone)]
@@ -195,7 +255,7 @@ impl PluginProbe {
         tracing::warn!(target: "mcp", plugin, "a check gave no verdict: {why}");
         if broken {
             let error = format!("broken, after {} checks in a row without a verdict: {why}", self.status().failures);
-            (self.around.tell)(EventKind::PluginError { plugin: self.around.name.clone(), error });
+            self.around.tell.tell(EventKind::PluginError { plugin: self.around.name.clone(), error });
         }
         Verdict::Inconclusive(why)
     }

@@ -7,6 +7,7 @@ use probes::Entry;
 use serde_json::Value;
 
 use super::exec;
+use super::plugin::{self, Tell};
 use super::run::LoadedLink;
 use crate::config;
 use crate::config::hint;
@@ -26,6 +27,8 @@ pub struct Surroundings<'a> {
     pub interval: Option<Duration>,
     /// Where lines go that are not the server's.
     pub log: &'a LogHandle,
+    /// Who is told what happens to plugins.
+    pub tell: &'a Tell,
 }
 
 /// A line of the registry for a probe that is part of the engine, because it runs a process.
@@ -47,6 +50,7 @@ pub type Made = Result<Box<dyn Probe>, ConfigError>;
 #[derive(Debug, Clone)]
 pub struct Registry {
     kinds: Vec<Kind>,
+    tell: Tell,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +74,14 @@ impl Registry {
     #[must_use]
     pub fn with_builtins() -> Self {
         let plain = probes::builtin().iter().copied().map(Kind::Plain);
-        Self { kinds: plain.chain([Kind::Engine(exec::ENTRY)]).collect() }
+        let engine = [exec::ENTRY, plugin::ENTRY].map(Kind::Engine);
+        Self { kinds: plain.chain(engine).collect(), tell: Tell::nobody() }
+    }
+
+    /// The same, whose plugins tell `tell` what happens to them.
+    #[must_use]
+    pub fn telling(self, tell: Tell) -> Self {
+        Self { tell, ..self }
     }
 
     /// Adds a probe; a later one replaces an earlier one of the same name.
@@ -115,8 +126,13 @@ impl Registry {
     /// [`check`](Self::check) has none.
     pub fn load(&self, server: &config::Server, log: &LogHandle) -> Result<Vec<LoadedLink>, String> {
         let load = |(place, link): (usize, &config::Link)| {
-            let around =
-                Surroundings { name: &link.name, command: &server.command, interval: server.health.interval, log };
+            let around = Surroundings {
+                name: &link.name,
+                command: &server.command,
+                interval: server.health.interval,
+                log,
+                tell: &self.tell,
+            };
             let probe = self.make(link, &around).map_err(|error| format!("chain[{place}]: {error}"))?;
             let (skippable, own) = match self.find(&link.kind)? {
                 Kind::Plain(entry) => (entry.skippable, entry.methods),

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::probe_host::allowance::Allowance;
 use crate::stream::{Source, StderrTail};
+use crate::telemetry::LogHandle;
 
 /// Room for one read, in bytes.
 const READ: usize = 16 * 1024;
@@ -16,7 +17,7 @@ const MOST: usize = 256 * 1024;
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// Reads to the end, which comes when every process that may print has ended.
-pub(super) async fn read(pipe: OwnedFd, plugin: String) {
+pub(super) async fn read(pipe: OwnedFd, plugin: String, log: LogHandle) {
     let Ok(mut source) = Source::own_pipe(pipe) else { return };
     let mut lines = StderrTail::new();
     let mut allowance = Allowance::new(std::time::Instant::now());
@@ -28,9 +29,9 @@ pub(super) async fn read(pipe: OwnedFd, plugin: String) {
         let read = std::future::poll_fn(|cx| source.poll_read(cx, &mut buffer)).await;
         match read {
             Ok(length) if length > 0 => window.1 += length,
-            _ => return lines.finish(|line| tell(&mut allowance, &plugin, line)),
+            _ => return lines.finish(|line| tell(&mut allowance, &log, &plugin, line)),
         }
-        lines.push(&buffer, |line| tell(&mut allowance, &plugin, line));
+        lines.push(&buffer, |line| tell(&mut allowance, &log, &plugin, line));
         if window.0.elapsed() >= WINDOW {
             window = (Instant::now(), 0);
         } else if window.1 > MOST {
@@ -40,10 +41,10 @@ pub(super) async fn read(pipe: OwnedFd, plugin: String) {
     }
 }
 
-fn tell(allowance: &mut Allowance, plugin: &str, line: &[u8]) {
+fn tell(allowance: &mut Allowance, log: &LogHandle, plugin: &str, line: &[u8]) {
     let Some(left_out) = allowance.admit(std::time::Instant::now()) else { return };
     if left_out > 0 {
         tracing::warn!(target: "mcp", plugin, "{left_out} lines that the plugin printed were left out: too many");
     }
-    tracing::info!(target: "mcp", plugin, "the plugin printed: {}", super::one_line(&String::from_utf8_lossy(line)));
+    log.probe_line(plugin, line);
 }

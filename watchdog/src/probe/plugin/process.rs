@@ -53,7 +53,7 @@ impl Connection {
         let socket = UnixStream::from_std(ours).map_err(cannot)?;
         let child = Child::start_on(&launcher.program, &launcher.command(), &ends)
             .map_err(|error| format!("no probe host can be started for the plugin: {}", chain_text(&error)))?;
-        let printed = tokio::spawn(output::read(printed.into(), name.to_owned()));
+        let printed = tokio::spawn(output::read(printed.into(), name.to_owned(), launcher.log.clone()));
         let (orders, queued) = mpsc::channel(ORDERS);
         let (reporter, reports) = mpsc::channel(REPORTS);
         let (end, ended) = oneshot::channel();

@@ -1,10 +1,8 @@
 //! Plugins before the server starts: each is loaded once, so that one that will never work is not found out in the first crisis.
 
-use super::{Descriptor, Launcher, OnError, Options, inspect};
+use super::{Descriptor, KIND, Launcher, OnError, Options, Tell, inspect};
 use crate::config;
-
-/// The word behind `type:`.
-pub const KIND: &str = "plugin";
+use crate::events::EventKind;
 
 /// A plugin link that was tried.
 #[derive(Debug)]
@@ -31,13 +29,33 @@ impl Inspected {
 pub async fn inspect_chain(server: &config::Server, launcher: &Launcher) -> Vec<Inspected> {
     let mut found = Vec::new();
     for (place, link) in server.probe.chain.iter().enumerate().filter(|(_, link)| link.kind == KIND) {
-        // A configuration that was checked has only options that can be read.
-        let options = serde_json::from_value::<Options>(link.options.clone());
-        let (on_error, outcome) = match options {
-            Ok(options) => (options.on_error, inspect(&options, launcher, &link.kind).await),
-            Err(error) => (OnError::RefuseStart, Err(error.to_string())),
+        let (on_error, outcome) = match Options::read(&link.options) {
+            Ok(options) => (options.on_error, inspect(&options, launcher, &link.name).await),
+            // Not in a configuration that was checked.
+            Err(error) => (OnError::RefuseStart, Err(error.0)),
         };
-        found.push(Inspected { place, name: link.kind.clone(), on_error, outcome });
+        found.push(Inspected { place, name: link.name.clone(), on_error, outcome });
     }
     found
+}
+
+/// The same before the server is started, with the events that belong to it.
+///
+/// # Errors
+/// Why the server is not to be started.
+pub async fn admit(server: &config::Server, launcher: &Launcher, tell: &Tell) -> Result<(), String> {
+    let mut refusal = None;
+    for inspected in inspect_chain(server, launcher).await {
+        let plugin = inspected.name.clone();
+        match &inspected.outcome {
+            Ok(Descriptor { name, version, .. }) => {
+                tell.tell(EventKind::PluginLoaded { plugin: format!("{plugin} ({name} {version})") });
+            }
+            Err(error) => tell.tell(EventKind::PluginError { plugin, error: error.clone() }),
+        }
+        let place = inspected.place;
+        let refused = inspected.refusal().map(|why| format!("probe.chain[{place}]: {why}"));
+        refusal = refusal.or(refused);
+    }
+    refusal.map_or(Ok(()), Err)
 }

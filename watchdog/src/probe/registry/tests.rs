@@ -32,7 +32,7 @@ fn loaded(chain: Vec<config::Link>) -> Result<Vec<LoadedLink>, String> {
 #[test]
 fn every_built_in_probe_is_known() {
     let registry = Registry::with_builtins();
-    for name in probes::builtin().iter().map(|entry| entry.name).chain(["exec"]) {
+    for name in probes::builtin().iter().map(|entry| entry.name).chain(["exec", "plugin"]) {
         assert_eq!(registry.names().filter(|known| *known == name).count(), 1, "{name}");
     }
     for name in plain() {
