@@ -10,6 +10,7 @@ mod interop;
 mod links;
 mod probe_once;
 mod plugin;
+mod plugin_sessions;
 mod rig;
 mod scenarios;
 mod serve;
