@@ -18,9 +18,9 @@ pub mod demo;
 pub mod import;
 mod original;
 pub mod print_schema;
+pub mod plugins;
 mod probe;
 mod serve;
-pub mod plugins;
 mod sidecar;
 pub mod wrap;
 

@@ -26,9 +26,9 @@ pub mod front;
 pub mod guard;
 mod os;
 pub mod probe;
+pub mod probe_host;
 pub mod probe_once;
 mod serve;
-pub mod probe_host;
 mod sidecar;
 pub mod slot;
 pub mod stream;
@@ -63,9 +63,7 @@ pub fn run() -> ExitCode {
         Ok(Invocation::PrintSchema) => reported(|out, _| cli::print_schema::run(registry.names(), out)),
         Ok(Invocation::Completions(completions)) => reported(|out, _| completions.run(out)),
         Ok(Invocation::Wrap(wrap)) => reported(|out, err| wrap.run(&known, out, err)),
-        Ok(Invocation::CheckPlugin(check)) => {
-            check.run(&mut std::io::stdout(), &mut std::io::stderr()).unwrap_or(Exit::Internal)
-        }
+        Ok(Invocation::CheckPlugin(check)) => reported(|out, err| check.run(out, err)),
         Err(stop) => tell(&stop),
     };
     exit.into()

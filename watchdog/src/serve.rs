@@ -18,7 +18,7 @@ use crate::engine::signals::Signals;
 use crate::engine::{Handle, Info, Order};
 use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
-use crate::probe::Registry;
+use crate::probe::{Registry, plugin};
 use crate::telemetry::{self, LogHandle};
 use crew::{Crew, Ended};
 pub(crate) use sockets::place;
@@ -46,7 +46,7 @@ pub(crate) fn run(input: Input, loaded: Loaded, registry: Registry) -> Exit {
 fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let signals = Signals::catch()?;
+        let mut signals = Signals::catch()?;
         let events = Bus::new(EventWriter::new(log.clone(), &loaded.config.events), loaded.config.events.ring);
         let (sender, orders) = mpsc::unbounded_channel();
         let info = Info {
@@ -60,14 +60,19 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
         let kind = EventKind::WatchdogStarted { version: handle.info().version.into(), pid: handle.info().pid };
         events.publish(Event::of_watchdog(kind), SystemTime::now());
         let state = StateFile::open(loaded.config.state_file.clone());
+        let admitted = tokio::select! {
+            admitted = plugin::admit(&loaded.config.servers, &log, &events) => Ok(admitted),
+            number = signals.next() => Err(Exit::Signal(number)),
+        };
         let crew = Crew::new(registry, log, handle.clone(), &loaded.config);
         let mut serve = Serve { input, config: loaded.config, handle, crew, state, ending: None };
-        let exit = match serve.begin() {
-            Ok(()) => serve.run(signals, orders).await,
-            Err(why) => {
+        let exit = match admitted.map(|admitted| admitted.and_then(|()| serve.begin())) {
+            Ok(Ok(())) => serve.run(signals, orders).await,
+            Ok(Err(why)) => {
                 tracing::error!("{why}");
                 Exit::Config
             }
+            Err(exit) => exit,
         };
         let kind = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
         events.publish(Event::of_watchdog(kind), SystemTime::now());

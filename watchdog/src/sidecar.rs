@@ -13,7 +13,7 @@ use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
 use crate::probe::Registry;
-use crate::probe::plugin::{self, Launcher, Tell};
+use crate::probe::plugin;
 use crate::slot::{Driver, Parts};
 use crate::stream::stdio;
 use crate::telemetry::{self, LogHandle};
@@ -54,7 +54,10 @@ fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result
         let started = EventKind::WatchdogStarted { version: env!("CARGO_PKG_VERSION").into(), pid: std::process::id() };
         events.publish(Event::of_watchdog(started), SystemTime::now());
         let refused = tokio::select! {
-            admitted = admit_plugins(config, &log, &events) => admitted?,
+            admitted = plugin::admit(&config.servers, &log, &events) => admitted.err().map(|why| {
+                tracing::error!("{why}");
+                Exit::Config
+            }),
             number = signals.next() => Some(Exit::Signal(number)),
         };
         let mut serving = pin!(driver.run());
@@ -72,17 +75,4 @@ fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result
         events.publish(Event::of_watchdog(stopped), SystemTime::now());
         Ok(exit)
     })
-}
-
-/// Tries the plugins of the chain. `Some` where the server is not to be started without them.
-async fn admit_plugins(config: &Config, log: &LogHandle, events: &Bus) -> std::io::Result<Option<Exit>> {
-    let server = config.only();
-    let launcher = Launcher::own(log.clone())?;
-    let tell = Tell::bus(events.clone(), server.name.as_str().into());
-    Ok(plugin::admit(server, &launcher, &tell).await.err().map(|why| {
-        tracing::error!(
-            "the server is not started, since a probe cannot work: {why}; `on_error: skip` starts it all the same"
-        );
-        Exit::Config
-    }))
 }

@@ -2,7 +2,8 @@
 
 use super::{Descriptor, KIND, Launcher, OnError, Options, Tell, inspect};
 use crate::config;
-use crate::events::EventKind;
+use crate::events::{Bus, EventKind};
+use crate::telemetry::LogHandle;
 
 /// A plugin link that was tried.
 #[derive(Debug)]
@@ -39,23 +40,27 @@ pub async fn inspect_chain(server: &config::Server, launcher: &Launcher) -> Vec<
     found
 }
 
-/// The same before the server is started, with the events that belong to it.
+/// The same for all of these servers before they are started, with the events that belong to it.
 ///
 /// # Errors
-/// Why the server is not to be started.
-pub async fn admit(server: &config::Server, launcher: &Launcher, tell: &Tell) -> Result<(), String> {
-    let mut refusal = None;
-    for inspected in inspect_chain(server, launcher).await {
-        let plugin = inspected.name.clone();
-        match &inspected.outcome {
-            Ok(Descriptor { name, version, .. }) => {
-                tell.tell(EventKind::PluginLoaded { plugin: format!("{plugin} ({name} {version})") });
+/// Why the watchdog is not to start: the first plugin that does not load.
+pub async fn admit(servers: &[config::Server], log: &LogHandle, events: &Bus) -> Result<(), String> {
+    let mut refusal = Ok(());
+    for server in servers {
+        let name = server.name.as_str();
+        let launcher = Launcher::own(log.named(name)).map_err(|error| format!("cannot find this program: {error}"))?;
+        let tell = Tell::bus(events.clone(), name.into());
+        for inspected in inspect_chain(server, &launcher).await {
+            let (place, plugin) = (inspected.place, inspected.name.clone());
+            if let Some(why) = inspected.refusal() {
+                let remedy = "`on_error: skip` starts the server all the same";
+                refusal = refusal.and_then(|()| Err(format!("`{name}`: probe.chain[{place}]: {why}; {remedy}")));
             }
-            Err(error) => tell.tell(EventKind::PluginError { plugin, error: error.clone() }),
+            tell.tell(match inspected.outcome {
+                Ok(found) => EventKind::PluginLoaded { plugin: format!("{plugin} ({} {})", found.name, found.version) },
+                Err(error) => EventKind::PluginError { plugin, error },
+            });
         }
-        let place = inspected.place;
-        let refused = inspected.refusal().map(|why| format!("probe.chain[{place}]: {why}"));
-        refusal = refusal.or(refused);
     }
-    refusal.map_or(Ok(()), Err)
+    refusal
 }
