@@ -27,8 +27,13 @@ fn probe_and_events(options: Options) -> (PluginProbe, Arc<Mutex<Vec<EventKind>>
     let events = Arc::new(Mutex::new(Vec::new()));
     let heard = events.clone();
     let tell = move |kind| heard.lock().expect("no test panics with it").push(kind);
-    let around =
-        Around { name: "p".into(), interval: Some(Duration::ZERO), launcher: launcher(), tell: Tell::new(tell) };
+    let around = Around {
+        name: "p".into(),
+        interval: Some(Duration::ZERO),
+        launcher: launcher(),
+        tell: Tell::new(tell),
+        broken: Arc::default(),
+    };
     (PluginProbe::new(options, around), events)
 }
 
@@ -225,7 +230,8 @@ fn a_check_that_is_dropped_kills_its_host() {
         let mark = folder.path().display().to_string();
         let mut launcher = launcher();
         launcher.env.push(("PLUGIN_TEST_MARK".into(), mark.clone().into()));
-        let around = Around { name: "p".into(), interval: None, launcher, tell: Tell::nobody() };
+        let around =
+            Around { name: "p".into(), interval: None, launcher, tell: Tell::nobody(), broken: Arc::default() };
         let mut probe = PluginProbe::new(options(c_plugin("stuck"), Value::Null), around);
         let host = || {
             let numbers =
@@ -353,6 +359,7 @@ fn while_it_fails_it_is_asked_less_often() {
             interval: Some(Duration::from_secs(120)),
             launcher: launcher(),
             tell: Tell::nobody(),
+            broken: Arc::default(),
         };
         let mut probe = PluginProbe::new(options(c_plugin("segfault_in_check"), Value::Null), around);
         assert_inconclusive(&probe.check(&context()).await, "killed by SIGSEGV");

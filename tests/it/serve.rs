@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use harness::plugins::text_file;
 use harness::{Session, Setup, Signal, Value, json, tool_call};
 
 use crate::rig::{FIXTURE, WATCHDOG, poll_until};
@@ -168,6 +169,21 @@ fn a_reload_touches_what_differs_and_nothing_else() {
     for client in [kept, changed, added] {
         client.finish();
     }
+    serving.end();
+}
+
+#[test]
+fn a_reload_with_a_plugin_that_does_not_load_changes_nothing() {
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    let client = serving.client("one");
+    client.initialize();
+    let before = pid(&client, 1);
+    let chain =
+        format!(", env: {{ A: b }}, probe: {{ chain: [{{ type: plugin, library: {} }}] }}", text_file().display());
+    serving.rewrite(&file(&[("one", server(&chain))]));
+    serving.process.wait_stderr("config_rejected");
+    assert_eq!(pid(&client, 2), before);
+    client.finish();
     serving.end();
 }
 

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use harness::plugins::{c_plugin, rust_plugin};
@@ -40,7 +41,13 @@ fn probe(library: std::path::PathBuf, config: Value) -> PluginProbe {
         Launcher { program: env!("CARGO_BIN_EXE_mcp-watchdog-under-test").into(), env, log: LogHandle::discard() };
     let options = Options { library, config, sha256: None, on_error: OnError::default() };
     // Failures do not make it wait.
-    let around = Around { name: "p".into(), interval: Some(Duration::ZERO), launcher, tell: Tell::nobody() };
+    let around = Around {
+        name: "p".into(),
+        interval: Some(Duration::ZERO),
+        launcher,
+        tell: Tell::nobody(),
+        broken: Arc::default(),
+    };
     PluginProbe::new(options, around)
 }
 

@@ -19,7 +19,7 @@ use crate::engine::{Command, Handle, Info, ProbeReport};
 use crate::events::{Bus, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
-use crate::probe::Registry;
+use crate::probe::{Registry, plugin};
 use crate::slot::{Driver, Parts};
 use crate::stream::{Sink, Source};
 use crate::telemetry::{self, LogHandle};
@@ -62,6 +62,7 @@ fn probe(loaded: &Loaded, registry: Registry, log: LogHandle) -> Result<ProbeRep
         let reading = theirs.try_clone().and_then(|stream| Source::own_pipe(stream.into())).map_err(failed)?;
         let writing = Sink::own_pipe(theirs.into()).map_err(failed)?;
         let events = Bus::new(EventWriter::new(log.clone(), &loaded.config.events), loaded.config.events.ring);
+        plugin::admit(&loaded.config.servers, &log, &events).await?;
         let (driver, slot) = Driver::new(Parts {
             role: Role::default(),
             registry,
@@ -135,6 +136,7 @@ mod tests {
             verdict: verdict.into(),
             reason: reason.map(Into::into),
             elapsed_ms: 12,
+            broken: false,
         };
         let report = ProbeReport {
             at: String::new(),

@@ -114,10 +114,10 @@ impl Serve {
             tokio::select! {
                 Some(ended) = self.crew.next_end() => self.ended(ended),
                 number = signals.next() => match number {
-                    libc::SIGHUP if self.ending.is_none() => self.reload_and_tell(),
+                    libc::SIGHUP if self.ending.is_none() => self.reload_and_tell().await,
                     number => self.end(Exit::Signal(number), number),
                 },
-                Some(order) = orders.recv() => self.obey(order),
+                Some(order) = orders.recv() => self.obey(order).await,
             }
             if let Some(exit) = self.ending.filter(|_| self.crew.is_empty()) {
                 return exit;
@@ -130,11 +130,11 @@ impl Serve {
         self.crew.shut_down(signal);
     }
 
-    fn obey(&mut self, order: Order) {
+    async fn obey(&mut self, order: Order) {
         match order {
             Order::Reload(answer) => {
                 // Whoever asked may have gone.
-                _ = answer.send(self.reload());
+                _ = answer.send(self.reload().await);
             }
             Order::Remember { server, enabled } => self.state.remember(&server, enabled),
             Order::Shutdown => self.end(Exit::Done, libc::SIGTERM),
@@ -166,8 +166,8 @@ impl Serve {
         }
     }
 
-    fn reload_and_tell(&mut self) {
-        match self.reload() {
+    async fn reload_and_tell(&mut self) {
+        match self.reload().await {
             Ok(changed) if changed.is_empty() => tracing::info!("the configuration was read again: nothing changed"),
             // Told as events.
             Ok(_) | Err(_) => {}
@@ -175,7 +175,7 @@ impl Serve {
     }
 
     /// Reads the configuration again and applies what differs. The answer names what changed.
-    fn reload(&mut self) -> Result<Vec<String>, String> {
+    async fn reload(&mut self) -> Result<Vec<String>, String> {
         let registry = self.crew.registry().clone();
         let loaded = match load::load_all(&self.input, &|link, command| registry.check(link, command)) {
             Ok(loaded) => loaded,
@@ -186,6 +186,9 @@ impl Serve {
             }
         };
         let difference = diff(&self.config, &loaded.config);
+        self.admit_plugins(&loaded.config, &difference.servers).await.inspect_err(|error| {
+            self.emit(EventKind::ConfigRejected { error: error.clone() });
+        })?;
         let changed = self.apply(&loaded.config, &difference.servers).inspect_err(|error| {
             self.emit(EventKind::ConfigRejected { error: error.clone() });
         })?;
@@ -197,6 +200,19 @@ impl Serve {
             self.emit(EventKind::ConfigReloaded { changed: told.clone() });
         }
         Ok(told)
+    }
+
+    /// Tries the plugins of every server whose chain is new: one that does not load keeps the old configuration.
+    async fn admit_plugins(&self, config: &Config, changes: &[Change]) -> Result<(), String> {
+        let fresh = |name: &str| {
+            changes.iter().any(|change| match change {
+                Change::Added(added) => added == name,
+                Change::Changed { name: changed, keys, .. } => changed == name && keys.contains(&"probe.chain"),
+                Change::Removed(_) => false,
+            })
+        };
+        let servers: Vec<_> = config.servers.iter().filter(|server| fresh(&server.name)).cloned().collect();
+        plugin::admit(&servers, self.crew.log(), self.handle.events()).await
     }
 
     /// Applies the differences of servers.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use probe_api::options::Span;
@@ -124,7 +125,7 @@ impl CheckPlugin {
         let (calls, requests) = mpsc::channel(1);
         let server = tokio::spawn(serve(requests));
         let name = plugin::KIND.to_owned();
-        let around = Around { name, interval: None, launcher, tell: Tell::nobody() };
+        let around = Around { name, interval: None, launcher, tell: Tell::nobody(), broken: Arc::default() };
         let mut probe = PluginProbe::new(self.options.clone(), around);
         let begin = Instant::now();
         let cx = ChannelContext::new(&subject, &calls, LinkIndex(0), &[], begin + CHECK);

@@ -75,6 +75,8 @@ pub struct LinkVerdict {
     pub reason: Option<String>,
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,
+    /// Whether its probe counts as broken: it has failed to tell anything too often in a row, and is asked less often.
+    pub broken: bool,
 }
 
 impl ProbeReport {

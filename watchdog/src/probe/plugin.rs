@@ -12,6 +12,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
 use probe_api::options::Span;
@@ -89,8 +90,13 @@ fn check(options: &Value, _: Option<&config::Command>) -> Result<(), ConfigError
 
 fn make(options: &Value, around: &Surroundings<'_>) -> Made {
     let launcher = Launcher::own(around.log.clone()).map_err(|error| ConfigError(error.to_string()))?;
-    let around =
-        Around { name: around.name.to_owned(), interval: around.interval, launcher, tell: around.tell.clone() };
+    let around = Around {
+        name: around.name.to_owned(),
+        interval: around.interval,
+        launcher,
+        tell: around.tell.clone(),
+        broken: around.broken.clone(),
+    };
     Ok(Box::new(PluginProbe::new(Options::read(options)?, around)))
 }
 
@@ -189,6 +195,8 @@ pub struct Around {
     pub launcher: Launcher,
     /// Gets [`EventKind::PluginError`] when the plugin breaks.
     pub tell: Tell,
+    /// Raised while the plugin counts as broken.
+    pub broken: Arc<AtomicBool>,
 }
 
 /// A link whose checks a plugin makes.
@@ -252,6 +260,7 @@ impl PluginProbe {
     fn failed(&mut self, why: String) -> Verdict {
         let plugin = self.around.name.as_str();
         let broken = self.trouble.failed(Instant::now().into_std(), &why);
+        self.around.broken.store(self.status().broken, Relaxed);
         tracing::warn!(target: "mcp", plugin, "a check gave no verdict: {why}");
         if broken {
             let error = format!("broken, after {} checks in a row without a verdict: {why}", self.status().failures);
@@ -272,6 +281,7 @@ impl Probe for PluginProbe {
         match timeout_at(now + cx.remaining() + RETURN, self.examine(cx)).await {
             Ok(Ok(verdict)) => {
                 self.trouble.recovered();
+                self.around.broken.store(false, Relaxed);
                 verdict
             }
             Ok(Err(why)) => self.failed(why),

@@ -1,5 +1,7 @@
 //! Which probes there are: from a link of the configuration to a probe.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use probe_api::{ConfigError, Probe};
@@ -29,6 +31,8 @@ pub struct Surroundings<'a> {
     pub log: &'a LogHandle,
     /// Who is told what happens to plugins.
     pub tell: &'a Tell,
+    /// Raised by a probe while it counts as broken, for those who look at the chain.
+    pub broken: &'a Arc<AtomicBool>,
 }
 
 /// A line of the registry for a probe that is part of the engine, because it runs a process.
@@ -126,12 +130,14 @@ impl Registry {
     /// [`check`](Self::check) has none.
     pub fn load(&self, server: &config::Server, log: &LogHandle) -> Result<Vec<LoadedLink>, String> {
         let load = |(place, link): (usize, &config::Link)| {
+            let broken = Arc::default();
             let around = Surroundings {
                 name: &link.name,
                 command: &server.command,
                 interval: server.health.interval,
                 log,
                 tell: &self.tell,
+                broken: &broken,
             };
             let probe = self.make(link, &around).map_err(|error| format!("chain[{place}]: {error}"))?;
             let (skippable, own) = match self.find(&link.kind)? {
@@ -141,7 +147,7 @@ impl Registry {
             let mut methods = link.allow_methods.clone();
             methods.extend(own.iter().map(|&method| method.to_owned()));
             let timeout = link.timeout.unwrap_or(server.probe.timeout);
-            Ok(LoadedLink { name: link.name.clone(), timeout, skippable, methods, probe })
+            Ok(LoadedLink { name: link.name.clone(), timeout, skippable, methods, probe, broken })
         };
         server.probe.chain.iter().enumerate().map(load).collect()
     }

@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -30,6 +32,8 @@ pub struct LoadedLink {
     pub methods: Vec<String>,
     /// The probe itself. It may keep state from one check to the next.
     pub probe: Box<dyn Probe>,
+    /// Raised by the probe while it counts as broken.
+    pub broken: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for LoadedLink {
@@ -51,6 +55,8 @@ pub struct LinkReport {
     pub heard: Heard,
     /// How long it took.
     pub elapsed: Duration,
+    /// Whether the link's probe counts as broken: it has failed to tell anything too often in a row.
+    pub broken: bool,
 }
 
 /// What a chain found, to be judged by [`Chain::finish`] in the light of what else was seen meanwhile, and to be
@@ -93,17 +99,17 @@ pub async fn run(
             round = (chain.round(), start + total);
         }
         let share = share(round.1.saturating_duration_since(start), chain.links_left());
-        let (name, verdict, heard) = match links.get_mut(index.0) {
+        let (name, verdict, heard, broken) = match links.get_mut(index.0) {
             Some(link) => {
                 let limit = link.timeout.min(share);
                 let cx = ChannelContext::new(subject, calls, index, &link.methods, start + limit);
                 let verdict = check(&mut *link.probe, &cx, start + limit + GRACE).await;
-                (link.name.clone(), verdict, cx.heard())
+                (link.name.clone(), verdict, cx.heard(), link.broken.load(Relaxed))
             }
-            None => (String::new(), Verdict::Inconclusive("no such link".to_owned()), Heard::Nothing),
+            None => (String::new(), Verdict::Inconclusive("no such link".to_owned()), Heard::Nothing, false),
         };
         chain.record(index, verdict.clone(), heard);
-        reports.push(LinkReport { link: index, name, verdict, heard, elapsed: start.elapsed() });
+        reports.push(LinkReport { link: index, name, verdict, heard, elapsed: start.elapsed(), broken });
     }
     Report { chain, links: reports, elapsed: begin.elapsed() }
 }

@@ -60,6 +60,10 @@ impl Crew {
         &self.registry
     }
 
+    pub(super) const fn log(&self) -> &LogHandle {
+        &self.log
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }

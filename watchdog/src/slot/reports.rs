@@ -41,6 +41,7 @@ fn link(report: &LinkReport) -> LinkVerdict {
         verdict: verdict.to_owned(),
         reason: reason.cloned(),
         elapsed_ms: millis(report.elapsed),
+        broken: report.broken,
     }
 }
 

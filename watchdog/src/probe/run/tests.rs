@@ -32,6 +32,7 @@ where
     C: Future<Output = Verdict> + Send + 'static,
 {
     LoadedLink {
+        broken: Arc::default(),
         name: name.to_owned(),
         timeout: 3 * SECOND,
         skippable: false,
