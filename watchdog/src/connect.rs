@@ -6,6 +6,9 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
 
 use crate::exit::Exit;
@@ -41,18 +44,22 @@ fn path(target: &str) -> Result<PathBuf, String> {
 
 fn copy(stream: UnixStream) -> io::Result<Exit> {
     let mut from_server = stream.try_clone()?;
-    let client_left = thread::Builder::new().spawn(move || {
+    let client_left = Arc::new(AtomicBool::new(false));
+    let leaving = client_left.clone();
+    thread::Builder::new().spawn(move || {
         let mut stream = stream;
         // What does not arrive any more shows on the other side.
         _ = pump(&mut io::stdin().lock(), &mut stream);
+        // Said first: the other side may answer the end of the stream at once.
+        leaving.store(true, Release);
         _ = stream.shutdown(Shutdown::Write);
     })?;
     match pump(&mut from_server, &mut io::stdout().lock()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         // The client has gone, or the server's side has ended because the client left.
         Err(_) => Ok(Exit::Done),
-        Ok(_) if client_left.is_finished() => Ok(Exit::Done),
-        Ok(_) => Ok(fail("the watchdog ended the connection")),
+        Ok(()) if client_left.load(Acquire) => Ok(Exit::Done),
+        Ok(()) => Ok(fail("the watchdog ended the connection")),
     }
 }
 
