@@ -3,6 +3,7 @@
 mod abi;
 mod cli;
 mod ecosystem;
+mod event_file;
 mod exec;
 mod faults;
 mod fixture;

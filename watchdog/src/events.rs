@@ -1,12 +1,14 @@
 //! The public event vocabulary (events.md): what happened, as data.
 //!
-//! Pure but for [`bus`] and [`write`]. Names and `data` fields are kept exactly as the documents
+//! Pure but for [`bus`], [`write`](mod@write) and the file behind it. Names and `data` fields are kept exactly as the documents
 //! behind them spell them; they are an interface. Nothing in an event is a payload, an argument, an environment value or
 //! a header.
 pub mod bus;
 mod data;
+mod file;
 mod id;
 mod kind;
+mod repeats;
 mod text;
 pub mod throttle;
 pub mod write;

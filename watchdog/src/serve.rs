@@ -76,6 +76,7 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
         };
         let kind = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
         events.publish(Event::of_watchdog(kind), SystemTime::now());
+        events.flush(LAST_LINES);
         Ok(exit)
     })
 }

@@ -18,7 +18,7 @@ use crate::slot::{Driver, Parts};
 use crate::stream::stdio;
 use crate::telemetry::{self, LogHandle};
 
-/// How long the log may take to be written at the end.
+/// How long the log, and the file of events, may take to be written at the end.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
 /// Serves until the client leaves, a signal comes, or the server has failed for good.
@@ -73,6 +73,7 @@ fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result
         };
         let stopped = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
         events.publish(Event::of_watchdog(stopped), SystemTime::now());
+        events.flush(LAST_LINES);
         Ok(exit)
     })
 }

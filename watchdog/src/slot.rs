@@ -83,11 +83,12 @@ impl Driver {
     #[must_use]
     pub fn new(parts: Parts) -> (Self, SlotHandle) {
         let Parts { server, role, registry, front, log, events } = parts;
-        let core = Slot::new(server.clone(), role, fastrand::u64(..));
+        let mut core = Slot::new(server.clone(), role, fastrand::u64(..));
+        core.throttle_events(events.throttle());
         let name: Arc<str> = server.name.as_str().into();
         let (sender, commands) = mpsc::unbounded_channel();
         let (published, pictures) = watch::channel(Published { slot: core.snapshot(), last_probe: None });
-        let meter = Arc::new(Meter::default());
+        let meter = Arc::new(Meter::new(front.is_open()));
         let handle = SlotHandle {
             name: name.clone(),
             command: server.command.program.to_string_lossy().into(),
@@ -138,6 +139,7 @@ impl Driver {
     /// Makes room for the next client.
     fn next_session(&mut self, now: std::time::Instant) {
         self.exit = None;
+        self.meter.client_left(now);
         self.front.forget_client();
         self.chains.end();
         self.report(None);
@@ -164,13 +166,10 @@ impl Driver {
         }
     }
 
-    fn emit(&self, kind: EventKind) {
-        match kind {
-            EventKind::ToolTimeout { .. } => self.meter.timeouts.add(1),
-            EventKind::ServerStarting { .. } if self.core.lifecycle().generation().0 > 1 => self.meter.restarts.add(1),
-            _ => {}
-        }
-        let generation = Some(self.core.lifecycle().generation().0).filter(|generation| *generation > 0);
+    fn emit(&self, now: std::time::Instant, kind: EventKind) {
+        let generation = self.core.lifecycle().generation().0;
+        self.meter.tally().event(now, generation, &kind);
+        let generation = Some(generation).filter(|generation| *generation > 0);
         self.events.publish(Event::of_server(kind, self.name.clone(), generation), SystemTime::now());
     }
 
@@ -231,7 +230,8 @@ impl Driver {
                     self.core.probe_heard_late(late);
                 }
             }
-            Effect::Emit(kind) => self.emit(kind),
+            Effect::Emit(kind) => self.emit(now, kind),
+            Effect::Count(count) => self.meter.count(count),
             Effect::Stray(line) => self.log.stray(&line),
             Effect::Exit(exit) => self.exit = Some(exit),
         }

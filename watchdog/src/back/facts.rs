@@ -94,6 +94,21 @@ pub fn tree(_: u32) -> Option<TreeFacts> {
     None
 }
 
+/// The resident memory of this process.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn own_resident_bytes() -> Option<u64> {
+    let pages = crate::os::stat(nix::unistd::Pid::this()).ok()?.resident_pages;
+    Some(pages.saturating_mul(page_size()))
+}
+
+/// Unknown here.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn own_resident_bytes() -> Option<u64> {
+    None
+}
+
 #[cfg(target_os = "linux")]
 fn from_ticks(ticks: u64) -> Duration {
     let per_second = system_value(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100);

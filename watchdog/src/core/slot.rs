@@ -17,7 +17,7 @@ mod process;
 mod server;
 mod snapshot;
 
-pub use effect::{Effect, ProbeReply};
+pub use effect::{Count, Effect, ProbeReply, RequestOutcome};
 pub use process::Lost;
 pub use snapshot::SlotSnapshot;
 
@@ -219,7 +219,7 @@ impl Slot {
             clock: None,
             capabilities_changed: false,
             latest_hash: None,
-            throttle: Throttle::for_events(),
+            throttle: Throttle::off(),
             closing: None,
             first_word: None,
             stray_told: false,
@@ -234,6 +234,7 @@ impl Slot {
     pub fn successor(&self, seed: u64) -> Self {
         let mut next = Self::new(self.config.clone(), self.role, seed);
         next.switched_off = self.switched_off;
+        next.throttle = self.throttle.afresh();
         next.life = self.life.successor(!self.switched_off, seed);
         next.past_failure = if self.failure.error.is_some() { self.failure.clone() } else { self.past_failure.clone() };
         next

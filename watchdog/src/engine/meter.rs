@@ -1,6 +1,23 @@
-//! Numbers of a slot that change with its traffic. One task writes them, anybody reads them, and nobody waits.
+//! Numbers of a slot. One task writes them, anybody reads them, and nobody waits.
+//!
+//! What changes with every message lies in cells that are stored to and read without a lock: traffic, and the requests that
+//! have come to an end. Everything else is folded from events and probe chains ([`Tally`]), which are rare.
+
+mod counts;
+mod histogram;
+mod requests;
+mod tally;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+pub use counts::Counts;
+pub use histogram::{BOUNDS, Histogram};
+pub use requests::{OUTCOMES, Requests};
+pub use tally::{Probing, Tally};
+
+use crate::core::slot::Count;
 
 /// A counter or gauge with one writer.
 #[derive(Debug, Default)]
@@ -41,8 +58,45 @@ pub struct Meter {
     pub bytes_in: Cell,
     /// Bytes to the client.
     pub bytes_out: Cell,
-    /// Processes that were started after the first.
-    pub restarts: Cell,
-    /// Calls that were overdue.
-    pub timeouts: Cell,
+    /// Requests that have come to an end.
+    pub requests: Requests,
+    /// Whether clients come through a socket, instead of being on our stdin and stdout.
+    pub socket: bool,
+    tally: Mutex<Tally>,
 }
+
+impl Meter {
+    /// All zero.
+    #[must_use]
+    pub fn new(socket: bool) -> Self {
+        Self { socket, ..Self::default() }
+    }
+
+    /// What is folded from events and probe chains. Not to be held for long: the slot's task writes to it.
+    pub fn tally(&self) -> MutexGuard<'_, Tally> {
+        // Numbers are valid between any two statements.
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what the core counts beside its events.
+    pub fn count(&self, count: Count) {
+        match count {
+            Count::Request { method, outcome, elapsed } => self.requests.ended(method, outcome, elapsed),
+            Count::HandshakeTimeout => self.tally().timeouts.add("handshake"),
+            Count::DeadlinePassed => self.tally().timeouts.add("deadline"),
+        }
+    }
+
+    /// A client came through the socket.
+    pub fn client_came(&self, now: Instant) {
+        self.tally().client_came(now);
+    }
+
+    /// It left, and its server will be replaced for the next one.
+    pub fn client_left(&self, now: Instant) {
+        self.tally().client_left(now);
+    }
+}
+
+#[cfg(test)]
+mod tests;

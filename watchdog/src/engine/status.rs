@@ -148,8 +148,15 @@ impl ServerStatus {
             in_flight: meter.in_flight.get(),
             held: meter.held.get(),
             clients: meter.clients.get(),
-            stats: Stats { restarts: meter.restarts.get(), timeouts: meter.timeouts.get(), stale: slot.stale },
+            stats: Stats::of(meter, slot),
         }
+    }
+}
+
+impl Stats {
+    fn of(meter: &Meter, slot: &SlotSnapshot) -> Self {
+        let tally = meter.tally();
+        Self { restarts: tally.restarts.total(), timeouts: tally.timeouts.get("tool"), stale: slot.stale }
     }
 }
 

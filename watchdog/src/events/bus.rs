@@ -5,12 +5,13 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::broadcast;
 
-use super::Event;
 use super::write::{Envelope, EventWriter, to_json};
+use super::{Event, EventKind};
+use crate::config::EventThrottle;
 
 /// An event that was published.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,12 +69,20 @@ impl Bus {
     /// Takes an event that happened at `time`.
     pub fn publish(&self, event: Event, time: SystemTime) {
         let mut state = self.state();
+        if let Some(dropped) = state.writer.take_dropped() {
+            self.append(&mut state, Event::of_watchdog(EventKind::EventsSuppressed { dropped }), time);
+        }
+        self.append(&mut state, event, time);
+    }
+
+    fn append(&self, state: &mut State, event: Event, time: SystemTime) {
         state.sequence += 1;
         let envelope =
             Envelope { id: state.writer.id(time), sequence: state.sequence, time, source: state.writer.source() };
-        let json = to_json(&event, &envelope).to_string().into_boxed_str();
+        let object = to_json(&event, &envelope);
+        let json = object.to_string().into_boxed_str();
         let record = Arc::new(Record { sequence: state.sequence, event, time, json });
-        state.writer.write(&record);
+        state.writer.write(&record, object);
         if state.ring.len() == state.capacity {
             state.ring.pop_front();
         }
@@ -103,6 +112,24 @@ impl Bus {
             state.ring.iter().rev().filter(|record| wanted(&record.event)).take(most).cloned().collect();
         found.reverse();
         found
+    }
+
+    /// `events.throttle`, for those who make such events.
+    #[must_use]
+    pub fn throttle(&self) -> Option<EventThrottle> {
+        self.state().writer.throttle()
+    }
+
+    /// How many events the file has not got, because its disk was too slow or did not take them.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.state().writer.dropped()
+    }
+
+    /// Waits, at most for `limit`, until the file has all of them, for the exit. It blocks its thread.
+    pub fn flush(&self, limit: Duration) {
+        let flush = self.state().writer.flush();
+        flush.wait(limit);
     }
 
     /// The number of the latest event; 0 before the first.

@@ -287,6 +287,50 @@ fn the_json_form() {
     assert!(["subject", "server", "generation"].iter().all(|key| bare.get(key).is_none()));
 }
 
+/// CloudEvents 1.0: the attributes that it demands, a type that says its version, and names of extensions that it allows.
+#[test]
+fn the_cloud_events_form() {
+    let event = Event::of_server(EventKind::ServerAdded, "memory".into(), Some(7));
+    let source = "urn:mcp-watchdog:host/1234";
+    let envelope = Envelope { id: "01J".into(), sequence: 42, time: SystemTime::UNIX_EPOCH, source };
+    let expected = json!({
+        "specversion": "1.0", "id": "01J", "source": source, "type": "io.mcp-watchdog.server_added.v1",
+        "time": "1970-01-01T00:00:00.000Z", "subject": "memory", "datacontenttype": "application/json",
+        "data": { "name": "memory" }, "seq": 42, "level": "info", "server": "memory", "generation": 7,
+    });
+    let object = write::to_cloud_event(to_json(&event, &envelope));
+    assert_eq!(object, expected);
+    let names = object.as_object().unwrap().keys();
+    assert!(names.clone().all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())));
+}
+
+#[test]
+fn events_go_to_the_file_whatever_the_log_takes_and_losses_are_told_once_it_works() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("later/events.jsonl");
+    let file = crate::config::EventFile { path: path.clone(), max_size: None, keep: 1 };
+    let format = EventFormat::CloudEvents;
+    let events = Events { stderr: EventForm::Off, format, file: Some(file), ring: 8, throttle: None };
+    let bus = Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring);
+    let happen = || {
+        bus.publish(Event::of_watchdog(EventKind::ServerAdded), SystemTime::UNIX_EPOCH);
+        bus.flush(Duration::from_secs(60));
+    };
+    happen();
+    assert_eq!(bus.dropped(), 1);
+    std::fs::create_dir(folder.path().join("later")).unwrap();
+    happen();
+    happen();
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> =
+        lines.iter().map(|line| (line["type"].as_str().unwrap(), line["seq"].as_u64().unwrap())).collect();
+    let (added, suppressed) = ("io.mcp-watchdog.server_added.v1", "io.mcp-watchdog.events_suppressed.v1");
+    assert_eq!(told, [(added, 2), (suppressed, 3), (added, 4)]);
+    assert_eq!(lines[1]["data"]["dropped"], 1);
+    assert_eq!(bus.recent(1, |_| true)[0].event.name(), "server_added", "the bus keeps the program's own form");
+}
+
 #[test]
 fn exits() {
     assert_eq!(Ending::Code(3).to_json(), json!({ "code": 3 }));

@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::config::EventThrottle;
+
 /// The throttle of `server_reconnecting` of one server. Pure: the time is an argument.
 #[derive(Debug, Clone)]
 pub struct Throttle {
@@ -32,10 +34,22 @@ pub struct Attempt<'a> {
 }
 
 impl Throttle {
-    /// For events: each of the first 10, then one in 15 minutes.
+    /// For events, by `events.throttle`.
     #[must_use]
-    pub const fn for_events() -> Self {
-        Self::new(10, Duration::from_secs(15 * 60))
+    pub const fn for_events(throttle: EventThrottle) -> Self {
+        Self::new(throttle.burst, throttle.every)
+    }
+
+    /// Admits everything.
+    #[must_use]
+    pub const fn off() -> Self {
+        Self::new(u32::MAX, Duration::ZERO)
+    }
+
+    /// One that has admitted nothing yet, of the same kind.
+    #[must_use]
+    pub const fn afresh(&self) -> Self {
+        Self::new(self.burst, self.every)
     }
 
     /// For log lines with the same text: each of the first 10, then one in 5 minutes.
@@ -72,7 +86,7 @@ impl Throttle {
 
     /// The server is connected: the next outage starts anew.
     pub fn reset(&mut self) {
-        *self = Self::new(self.burst, self.every);
+        *self = self.afresh();
     }
 }
 

@@ -124,7 +124,7 @@ impl Driver {
                     self.carry_out(now);
                 }
             }
-            Input::Came => {}
+            Input::Came => self.meter.client_came(now),
             Input::HungUp => self.core.client_hung_up(now, &mut self.effects),
             Input::Eof => self.core.client_eof(now, &mut self.effects),
             Input::Gone => self.core.client_gone(now, &mut self.effects),
@@ -147,6 +147,7 @@ impl Driver {
                     _ => Duration::ZERO,
                 };
                 let found = self.core.chain_done(now, generation, &report.chain, used, &mut self.effects);
+                reports::tally(&mut self.meter.tally(), &report.links, found.as_ref());
                 self.report(found.map(|found| reports::report(&report, &found, SystemTime::now())));
             }
             ChainNews::Broken(generation) => {

@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use probe_api::{Trigger, Verdict};
 
-use crate::core::chain::Outcome;
+use crate::core::chain::{Heard, Outcome};
+use crate::engine::meter::Tally;
 use crate::engine::{LinkVerdict, ProbeReport};
 use crate::probe::{LinkReport, Report};
 
@@ -27,7 +28,19 @@ pub(super) fn report(report: &Report, (trigger, outcome): &(Trigger, Outcome), e
 }
 
 fn link(report: &LinkReport) -> LinkVerdict {
-    let (verdict, reason) = match &report.verdict {
+    let (verdict, reason) = verdict(&report.verdict);
+    LinkVerdict {
+        name: report.name.clone(),
+        verdict: verdict.to_owned(),
+        reason: reason.cloned(),
+        elapsed_ms: millis(report.elapsed),
+        broken: report.broken,
+    }
+}
+
+/// A verdict in a word, and its reason.
+const fn verdict(verdict: &Verdict) -> (&'static str, Option<&String>) {
+    match verdict {
         Verdict::Pass => ("pass", None),
         Verdict::Busy(reason) => ("busy", Some(reason)),
         Verdict::Fail(reason) => ("fail", Some(reason)),
@@ -35,13 +48,17 @@ fn link(report: &LinkReport) -> LinkVerdict {
         Verdict::Unsupported => ("unsupported", None),
         // A verdict of a later probe-api counts as one that could not tell.
         _ => ("inconclusive", None),
-    };
-    LinkVerdict {
-        name: report.name.clone(),
-        verdict: verdict.to_owned(),
-        reason: reason.cloned(),
-        elapsed_ms: millis(report.elapsed),
-        broken: report.broken,
+    }
+}
+
+/// Counts what the links of a chain found, and what the chain meant unless it was stale.
+pub(super) fn tally(tally: &mut Tally, links: &[LinkReport], found: Option<&(Trigger, Outcome)>) {
+    let silent = |report: &LinkReport| report.heard == Heard::Silence;
+    for report in links {
+        tally.probed(&report.name, verdict(&report.verdict).0, silent(report), report.elapsed);
+    }
+    if matches!(found, Some((Trigger::Periodic, Outcome::Dead(_)))) {
+        tally.check_failed(links.iter().any(silent));
     }
 }
 

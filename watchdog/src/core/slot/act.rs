@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use probe_api::Trigger;
 
-use super::{Effect, Opening, ProbeReply, Slot};
+use super::{Effect, Opening, ProbeReply, RequestOutcome, Slot};
 use crate::core::chain::Latches;
 use crate::core::hold::{Held, with_wanted};
 use crate::core::ids::Generation;
@@ -93,9 +93,11 @@ impl Slot {
             return;
         }
         for id in self.listens.take_acknowledged() {
+            Self::listen_ended(RequestOutcome::Refused, out);
             self.deliver(compose::cancelled(&id, "the server process that served it has ended"), out);
         }
         for id in self.listens.take_unacknowledged() {
+            Self::listen_ended(RequestOutcome::Refused, out);
             self.refuse_id(&id, Code::ServerDisconnected, "transport-exit", true, out);
         }
     }
@@ -185,6 +187,7 @@ impl Slot {
                 self.refuse(&request, code, reason, out);
             }
             for id in self.listens.take_unacknowledged() {
+                Self::listen_ended(RequestOutcome::Refused, out);
                 self.refuse_id(&id, code, reason, true, out);
             }
         }

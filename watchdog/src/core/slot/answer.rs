@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::server::UNREADABLE;
-use super::{Effect, Slot};
+use super::{Count, Effect, RequestOutcome, Slot};
 use crate::config::ToolErrors;
 use crate::core::ledger::Request;
 use crate::core::refusal::{Circumstances, Code, Refusal};
@@ -33,6 +33,10 @@ impl Slot {
             restarted: (code == Code::RequestTimeout && reason == "probe-failure").then_some(true),
         };
         self.emit_request_failed(request, code, out);
+        self.ended(self.clock, request, RequestOutcome::Refused, out);
+        if reason == DEADLINE {
+            out.push(Effect::Count(Count::DeadlinePassed));
+        }
         let as_result = request.method == Method::ToolsCall && self.config.errors.tool_calls == ToolErrors::ToolResult;
         let line = self.with_circumstances(|slot| {
             if as_result {
@@ -42,6 +46,23 @@ impl Slot {
             }
         });
         self.deliver(line, out);
+    }
+
+    /// Counts a request that has come to an end.
+    pub(super) fn ended(
+        &self,
+        now: Option<Instant>,
+        request: &Request,
+        outcome: RequestOutcome,
+        out: &mut Vec<Effect>,
+    ) {
+        let elapsed = now.map(|now| now.saturating_duration_since(request.since));
+        out.push(Effect::Count(Count::Request { method: request.method, outcome, elapsed }));
+    }
+
+    /// Counts a listen request that has come to an end. How long a stream was open says nothing about the server.
+    pub(super) fn listen_ended(outcome: RequestOutcome, out: &mut Vec<Effect>) {
+        out.push(Effect::Count(Count::Request { method: Method::SubscriptionsListen, outcome, elapsed: None }));
     }
 
     /// Answers a request of which only the id is known.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::act::refusal_of;
 use super::client::key;
+use super::server::outcome;
 use super::{Effect, Slot};
 use crate::core::hold::Held;
 use crate::core::ledger::Request;
@@ -77,7 +78,7 @@ impl Slot {
                 requests.extend(request);
                 Some(element)
             }
-            Kind::Notification => self.client_notification(element, &head),
+            Kind::Notification => self.client_notification(element, &head, out),
             Kind::Result | Kind::Error => self.client_answer(element, &head, out),
         }
     }
@@ -140,6 +141,7 @@ impl Slot {
         }
         for (request, ok) in answered {
             self.last_client_answer = Some(now);
+            self.ended(Some(now), &request, outcome(ok), out);
             self.after_answer(now, &request, ok, out);
         }
     }

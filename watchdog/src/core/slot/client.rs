@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::act::refusal_of;
 use super::answer::CANNOT_START;
-use super::{Effect, Opening, Slot};
+use super::{Effect, Opening, RequestOutcome, Slot};
 use crate::config::RetryTools;
 use crate::core::asks::Answer;
 use crate::core::catalog::ListKind;
@@ -31,7 +31,7 @@ impl Slot {
             Scan::Message(head) => match head.kind {
                 Kind::Request => self.client_request(now, line, &head, out),
                 Kind::Notification => {
-                    let line = self.client_notification(line, &head).filter(|_| self.is_open());
+                    let line = self.client_notification(line, &head, out).filter(|_| self.is_open());
                     out.extend(line.map(Effect::pass));
                     self.check_drain(now, out);
                 }
@@ -203,6 +203,7 @@ impl Slot {
         let page = ListKind::of(request.method).and_then(|kind| self.catalog.first_page(kind));
         if let Some(page) = page {
             self.deliver(compose::result(&request.id, page), out);
+            self.ended(self.clock, request, RequestOutcome::Cached, out);
         }
         page.is_some()
     }
@@ -258,10 +259,10 @@ impl Slot {
     }
 
     /// What of a notification goes on to the server, if anything.
-    pub(super) fn client_notification(&mut self, line: Bytes, head: &Head) -> Option<Bytes> {
+    pub(super) fn client_notification(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
         match head.method {
             Method::Initialized => self.session.initialized(&line),
-            Method::Cancelled => return self.client_cancels(line, head),
+            Method::Cancelled => return self.client_cancels(line, head, out),
             Method::Progress => {
                 let token = key(&line, head.progress_token.as_ref());
                 if token.is_some_and(|token| self.asks.token_is_dead(&token, self.life.live())) {
@@ -274,18 +275,27 @@ impl Slot {
     }
 
     /// A cancelled request gets no answer. The server is told if it has the request; a new generation never hears of it.
-    fn client_cancels(&mut self, line: Bytes, head: &Head) -> Option<Bytes> {
+    fn client_cancels(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
         let id = key(&line, head.request_id.as_ref())?;
         let in_flight = self.ledger.remove(&id);
-        let known = in_flight.is_some() || self.listens.closed(&id);
-        let cancelled = in_flight.or_else(|| self.hold.cancel(&id));
-        if cancelled.is_some_and(|request| request.method == Method::Initialize) {
-            self.session.refused();
+        let stream = in_flight.is_none() && self.listens.closed(&id);
+        if stream {
+            Self::listen_ended(RequestOutcome::Cancelled, out);
+        }
+        let known = in_flight.is_some() || stream;
+        let cancelled = in_flight.or_else(|| self.hold.cancel(&id)).or_else(|| {
+            let at = self.overdue.iter().position(|request| request.id.key == id)?;
+            Some(self.overdue.remove(at))
+        });
+        if let Some(request) = cancelled {
+            self.ended(self.clock, &request, RequestOutcome::Cancelled, out);
+            if request.method == Method::Initialize {
+                self.session.refused();
+            }
         }
         if known {
             return Some(line);
         }
-        self.overdue.retain(|request| request.id.key != id);
         self.parked.retain(|line| parked_id(line).is_none_or(|parked| parked != id));
         None
     }

@@ -11,6 +11,7 @@ use crate::core::ids::{CallId, Generation};
 use crate::core::ledger::Request;
 use crate::events::EventKind;
 use crate::exit::Exit;
+use crate::wire::head::Method;
 
 /// What the driver has to do, in order.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub enum Effect {
     ProbeReply(CallId, ProbeReply),
     /// Tell the operator.
     Emit(EventKind),
+    /// Something that is counted, and too frequent or too small for an event.
+    Count(Count),
     /// A line of the server that is no message: for the log.
     Stray(Bytes),
     /// End the program, after what was delivered has been written.
@@ -63,6 +66,39 @@ impl Effect {
     pub(super) const fn pass(line: Bytes) -> Self {
         Self::Forward { line, tag: 0, urgent: false }
     }
+}
+
+/// What is counted beside the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// A request of the client has come to an end.
+    Request {
+        /// Its method.
+        method: Method,
+        /// How it ended.
+        outcome: RequestOutcome,
+        /// Since it came; `None` where that says nothing, as for a stream.
+        elapsed: Option<Duration>,
+    },
+    /// The session with a new process was not opened in its time.
+    HandshakeTimeout,
+    /// A request was answered because its deadline had passed.
+    DeadlinePassed,
+}
+
+/// How a request ended, as its client saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestOutcome {
+    /// The server answered with a result.
+    Ok,
+    /// It answered with an error.
+    Error,
+    /// The watchdog answered with an error of its own.
+    Refused,
+    /// The client did not want the answer any more.
+    Cancelled,
+    /// The watchdog answered from the lists of an earlier process.
+    Cached,
 }
 
 /// The end of a probe's call.

@@ -7,6 +7,7 @@ use probe_api::Trigger;
 use serde_json::Value;
 
 use super::{Effect, Slot};
+use crate::config::EventThrottle;
 use crate::core::catalog::ListKind;
 use crate::core::chain::Outcome;
 use crate::core::ending::Ending;
@@ -15,8 +16,8 @@ use crate::core::ledger::Request;
 use crate::core::lifecycle::{Notice, Reason};
 use crate::core::refusal::Code;
 use crate::core::session::Told;
-use crate::events::EventKind;
 use crate::events::throttle::Attempt;
+use crate::events::{EventKind, Throttle};
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -27,6 +28,11 @@ fn id_text(request: &Request) -> String {
 }
 
 impl Slot {
+    /// How often attempts to reach a dead server are told; without this, and for `None`, every time.
+    pub fn throttle_events(&mut self, throttle: Option<EventThrottle>) {
+        self.throttle = throttle.map_or_else(Throttle::off, Throttle::for_events);
+    }
+
     pub(super) fn emit_notice(&mut self, now: Instant, notice: Notice, out: &mut Vec<Effect>) {
         let (attempts, _) = self.life.attempts();
         let is_error = self.config.restart.attempts_are_errors;

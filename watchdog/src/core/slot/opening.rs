@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Effect, Opening, Slot};
+use super::{Count, Effect, Opening, Slot};
 use crate::core::catalog::ListKind;
 use crate::core::ids::Generation;
 use crate::core::lifecycle::{Event, Rejection};
@@ -131,6 +131,7 @@ impl Slot {
     /// An opening whose time is over.
     pub(super) fn check_opening(&mut self, now: Instant, out: &mut Vec<Effect>) {
         if self.opening_deadline.is_some_and(|at| at <= now) {
+            out.push(Effect::Count(Count::HandshakeTimeout));
             let limit = humantime::format_duration(self.config.handshake.timeout);
             self.fail_opening(
                 now,

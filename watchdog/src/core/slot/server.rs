@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::client::key;
-use super::{Effect, ProbeReply, Slot};
+use super::{Effect, ProbeReply, RequestOutcome, Slot};
 use crate::config::StrayStdout;
 use crate::core::catalog::{ListKind, Refreshed};
 use crate::core::ids::Generation;
@@ -97,6 +97,7 @@ impl Slot {
         } else if self.listens.closed(&id)
             && let Some(id) = head::id_at(line, head.id.as_ref())
         {
+            Self::listen_ended(RequestOutcome::Refused, out);
             self.refuse_id(&id, Code::ServerDisconnected, UNREADABLE, true, out);
         }
     }
@@ -171,6 +172,7 @@ impl Slot {
             self.last_client_answer = Some(now);
             self.learn(&request, ok, body);
             self.deliver(line, out);
+            self.ended(Some(now), &request, outcome(ok), out);
             self.after_answer(now, &request, ok, out);
             return None;
         }
@@ -179,8 +181,14 @@ impl Slot {
             return None;
         }
         match self.listens.answered(&id.key, !ok) {
-            Some(End::Deliver) => Some(line),
-            Some(End::Withdraw(id)) => Some(compose::cancelled(&id, "the new server process refused the subscription")),
+            Some(End::Deliver) => {
+                Self::listen_ended(outcome(ok), out);
+                Some(line)
+            }
+            Some(End::Withdraw(id)) => {
+                Self::listen_ended(RequestOutcome::Refused, out);
+                Some(compose::cancelled(&id, "the new server process refused the subscription"))
+            }
             None => {
                 self.emit_stale("server-answer", out);
                 None
@@ -304,7 +312,7 @@ impl Slot {
                 }
                 Some(line)
             }
-            Method::Cancelled => self.server_cancels(line, head),
+            Method::Cancelled => self.server_cancels(line, head, out),
             Method::SubscriptionsAcknowledged => {
                 let id = key(&line, head.meta_subscription_id.as_ref());
                 let filter = || notifications_of(head.params.clone().and_then(|span| line.get(span)));
@@ -330,14 +338,18 @@ impl Slot {
     }
 
     /// The server withdraws a question, or ends a listen stream. Nothing else is its to cancel.
-    fn server_cancels(&mut self, line: Bytes, head: &Head) -> Option<Bytes> {
+    fn server_cancels(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
         let span = head.request_id.clone()?;
         let id = Id::parse(line.get(span.clone())?)?;
         let generation = self.hearing?;
         if let Some(known) = self.asks.withdrawn(generation, &id.key) {
             return Some(if known.key == id.key { line } else { splice::replace(&line, span, &known.raw()) });
         }
-        self.listens.closed(&id.key).then_some(line)
+        let ended = self.listens.closed(&id.key);
+        if ended {
+            Self::listen_ended(RequestOutcome::Cancelled, out);
+        }
+        ended.then_some(line)
     }
 
     /// A good answer: whatever was wrong with its health is over.
@@ -350,6 +362,11 @@ impl Slot {
             self.event(now, Event::Health(generation, true), out);
         }
     }
+}
+
+/// How a request ended that the server has answered.
+pub(super) const fn outcome(ok: bool) -> RequestOutcome {
+    if ok { RequestOutcome::Ok } else { RequestOutcome::Error }
 }
 
 /// The filter in an acknowledgement.

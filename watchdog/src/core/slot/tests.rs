@@ -4,6 +4,7 @@ mod batches;
 mod budget;
 mod cancels;
 mod closing;
+mod counts;
 mod death;
 mod discovery;
 mod edges;

@@ -18,7 +18,7 @@ use crate::config::Server;
 use crate::core::chain::{Chain, ChainPolicy, Heard, Latches, Link};
 use crate::core::ending::Ending;
 use crate::core::ids::{CallId, Generation};
-use crate::core::slot::{Effect, Lost, ProbeReply, Role, Slot};
+use crate::core::slot::{Count, Effect, Lost, ProbeReply, Role, Slot};
 use crate::events::EventKind;
 use crate::exit::Exit;
 
@@ -66,6 +66,7 @@ pub(crate) struct World {
     processes: Vec<Process>,
     client: Vec<String>,
     events: Vec<EventKind>,
+    pub(crate) counts: Vec<Count>,
     /// Lines that the next loss reports as never written, by tag.
     unsent: Vec<(u64, Bytes)>,
 }
@@ -103,6 +104,7 @@ impl World {
             processes: Vec::new(),
             client: Vec::new(),
             events: Vec::new(),
+            counts: Vec::new(),
             unsent: Vec::new(),
         };
         world.tell(|slot, now, out| slot.start(now, out));
@@ -179,6 +181,7 @@ impl World {
             Effect::EndChain => self.chain = None,
             Effect::ProbeReply(call, reply) => self.replies.push((call, reply)),
             Effect::Emit(kind) => self.events.push(kind),
+            Effect::Count(count) => self.counts.push(count),
             Effect::Stray(line) => self.strays.push(text(&line)),
             Effect::Exit(exit) => {
                 assert!(self.processes.iter().all(|process| process.life == Life::Gone), "a process outlives the end");

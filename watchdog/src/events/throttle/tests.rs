@@ -2,12 +2,15 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// What the built-in configuration says.
+const BUILT_IN: EventThrottle = EventThrottle { burst: 10, every: Duration::from_secs(15 * 60) };
+
 const SAME: Attempt<'static> = Attempt { error: "exit", at_longest: false };
 
 #[test]
 fn a_burst_and_then_one_in_a_while_with_the_count() {
     let start = Instant::now();
-    let mut throttle = Throttle::for_events();
+    let mut throttle = Throttle::for_events(BUILT_IN);
     for n in 0..10 {
         assert_eq!(throttle.admit(start + Duration::from_secs(n), SAME), Some(0));
     }
@@ -23,7 +26,7 @@ fn a_burst_and_then_one_in_a_while_with_the_count() {
 #[test]
 fn a_dead_server_makes_about_a_hundred_events_a_day() {
     let start = Instant::now();
-    let mut throttle = Throttle::for_events();
+    let mut throttle = Throttle::for_events(BUILT_IN);
     let day = (0..24 * 60).filter(|n| throttle.admit(start + Duration::from_secs(60 * n), SAME).is_some()).count();
     assert!((10 + 90..=10 + 96).contains(&day), "{day}");
 }

@@ -327,6 +327,12 @@ impl Play {
         prop_assert!(self.book.exited, "the end comes");
         let owed: Vec<_> = self.open_requests().into_iter().filter(|id| !self.book.acknowledged.contains(id)).collect();
         prop_assert_eq!(owed, Vec::<String>::new(), "every request has its answer");
+        let ended = |done: fn(&Entry) -> bool| {
+            self.book.requests.values().filter(|entry| !entry.is_listen() && done(entry)).count()
+        };
+        let (answered, cancelled) = self.book.counted;
+        prop_assert_eq!(answered, ended(|entry| entry.answered), "every answer is counted once");
+        prop_assert!(cancelled <= ended(|entry| entry.cancelled), "more is counted than was cancelled");
         Ok(())
     }
 }

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use crate::core::ids::Generation;
-use crate::core::slot::{Effect, Slot};
+use crate::core::slot::{Count, Effect, RequestOutcome, Slot};
 use crate::core::testing::{raw_id, value};
 use crate::wire::Span;
-use crate::wire::head::{Head, Scan, elements as elements_of, scan};
+use crate::wire::head::{Head, Method, Scan, elements as elements_of, scan};
 use crate::wire::id::{Id, IdKey};
 
 pub(super) type Checked = Result<(), TestCaseError>;
@@ -55,6 +55,8 @@ pub(super) struct Book {
     pub(super) chain: Option<Generation>,
     pub(super) acknowledged: BTreeSet<String>,
     pub(super) exited: bool,
+    /// Requests that were counted at their end, but for streams: those with an answer, and those that were cancelled.
+    pub(super) counted: (usize, usize),
 }
 
 impl Book {
@@ -81,6 +83,13 @@ impl Book {
                 prop_assert!(self.live.is_none() && self.dying.is_none() && !self.exited, "an end with something left");
                 self.exited = true;
             }
+            Effect::Count(Count::Request { method, outcome, .. }) if method != Method::SubscriptionsListen => {
+                match outcome {
+                    RequestOutcome::Cancelled => self.counted.1 += 1,
+                    _ => self.counted.0 += 1,
+                }
+            }
+            Effect::Count(_) => {}
             Effect::Kill | Effect::ProbeReply(..) | Effect::Emit(_) | Effect::Stray(_) => {}
         }
         Ok(())
