@@ -96,7 +96,14 @@ impl Driver {
             published: pictures,
             meter: meter.clone(),
         };
-        let registry = registry.telling(Tell::bus(events.clone(), name.clone()));
+        let tell = {
+            let (meter, bus) = (meter.clone(), Tell::bus(events.clone(), name.clone()));
+            Tell::new(move |kind| {
+                meter.tally().plugin(&kind);
+                bus.tell(kind);
+            })
+        };
+        let registry = registry.telling(tell);
         let driver = Self {
             core,
             name,

@@ -173,7 +173,8 @@ impl Tell {
         Self::new(|_| {})
     }
 
-    fn tell(&self, kind: EventKind) {
+    /// Tells it.
+    pub fn tell(&self, kind: EventKind) {
         (self.0)(kind);
     }
 }

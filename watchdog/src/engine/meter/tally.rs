@@ -132,9 +132,13 @@ impl Tally {
             EventKind::ServerKilled { .. } => self.exits.add("kill"),
             EventKind::ToolTimeout { .. } => self.timeouts.add("tool"),
             EventKind::StaleResult { what } => self.stale.add(what),
-            EventKind::PluginError { .. } => self.plugin_errors += 1,
             _ => {}
         }
+    }
+
+    /// Takes an event of a plugin of the slot: these come from tasks of their own, and not through the slot.
+    pub fn plugin(&mut self, kind: &EventKind) {
+        self.plugin_errors += u64::from(matches!(kind, EventKind::PluginError { .. }));
     }
 
     fn connected(&mut self, now: Instant, generation: u64) {

@@ -143,6 +143,14 @@ fn what_is_not_known_counts_under_the_last_name() {
 }
 
 #[test]
+fn plugins_that_break() {
+    let mut tally = Tally::default();
+    tally.plugin(&E::PluginLoaded { plugin: "p".into() });
+    tally.plugin(&E::PluginError { plugin: "p".into(), error: "SIGSEGV".into() });
+    assert_eq!(tally.plugin_errors, 1);
+}
+
+#[test]
 fn probes_and_checks() {
     let mut tally = Tally::default();
     tally.probed("ping", "fail", true, millis(900));

@@ -1,7 +1,7 @@
 //! What users may ask for beyond the defaults: errors as tool results, and tool calls that are repeated.
 
-use crate::config::{RetryTools, ToolErrors};
-use crate::core::testing::{Script, World, raw_id, refused, stateless, value};
+use crate::config::{EventThrottle, RetryTools, ToolErrors};
+use crate::core::testing::{Script, World, raw_id, refused, secs, stateless, value};
 
 #[test]
 fn s64_errors_of_tool_calls_as_tool_results() {
@@ -70,4 +70,27 @@ fn a_repeated_call_that_fails_again_is_not_called_retryable() {
     world.server_dies();
     let data = refused(&world.client_got_one(), "1", -31000);
     assert_eq!((&data["sent"], &data["retryable"]), (&true.into(), &false.into()));
+}
+
+#[test]
+fn s95_the_throttle_of_the_configuration_thins_out_attempts_and_without_one_each_is_told() {
+    let told = |throttle| {
+        let mut world = World::new(|server| server.handshake.timeout = secs(100_000));
+        world.slot.throttle_events(throttle);
+        world.open();
+        world.script = Script::deaf();
+        world.server_dies();
+        for _ in 0..8 {
+            world.server_dies();
+            world.advance(secs(60));
+        }
+        world.told("server_reconnecting").len()
+    };
+    let all = told(None);
+    assert!(all >= 8, "{all}");
+    assert_eq!(
+        told(Some(EventThrottle { burst: 2, every: secs(100_000) })),
+        2 + 1,
+        "and that the delay is at its longest"
+    );
 }
