@@ -20,3 +20,4 @@ mod smoke;
 mod streams;
 mod survivors;
 mod tidy;
+mod tutorial;
