@@ -7,6 +7,7 @@ mod event_file;
 mod exec;
 mod faults;
 mod fixture;
+mod init;
 mod interop;
 mod links;
 mod plugin;

@@ -22,18 +22,21 @@ use crate::exit::Exit;
 
 mod control;
 mod exits;
+mod keeper;
 mod ladder;
 mod members;
 pub(crate) mod message;
 mod run;
-mod signals;
+pub(crate) mod signals;
 mod spawn;
 mod tree;
 
+pub(crate) use keeper::SWEEP;
 pub(crate) use ladder::LEFTOVER_GRACE;
-pub(crate) use run::SWEEP;
+pub(crate) use spawn::close_inherited;
 pub(crate) use spawn::search::candidates;
-
+#[cfg(target_os = "linux")]
+pub(crate) use {keeper::Keeper, ladder::ORPHAN_GRACE};
 /// The `argv[0]` that makes a process of this binary a guard.
 pub const ARGV0: &str = "mcp-watchdog-guard";
 
@@ -57,7 +60,7 @@ pub fn main() -> ExitCode {
 fn guard() -> io::Result<()> {
     signals::block_all()?;
     signals::settle();
-    spawn::close_inherited();
+    close_inherited();
     let mut control = control::take_from_stdin()?;
     // Fails only for the leader of a group, which nobody made us.
     nix::unistd::setsid()?;

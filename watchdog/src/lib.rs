@@ -9,6 +9,7 @@
 //!   bytes of the protocol.
 //! * [`guard`] is the second role of the binary: one tiny process per server process, which owns its whole tree.
 //! * [`probe_host`] is the third: a process for one probe plugin, which is loaded nowhere else.
+//! * [`init`] is the fourth: the first process of a container, or the one that `--init` asks for.
 //! * [`probe`] runs health probes; [`events`] and [`telemetry`] tell the operator.
 
 pub mod back;
@@ -24,6 +25,7 @@ pub mod events;
 pub mod exit;
 pub mod front;
 pub mod guard;
+mod init;
 mod os;
 pub mod probe;
 pub mod probe_host;
@@ -49,6 +51,9 @@ pub fn run() -> ExitCode {
     }
     if std::env::args_os().nth(1).is_some_and(|argument| probe_host::is_probe_host(&argument)) {
         return probe_host::main();
+    }
+    if let Some(code) = init::enter(std::env::args_os()) {
+        return code;
     }
     let registry = probe::Registry::with_builtins();
     let known = |link: &config::Link, server: Option<&config::Command>| registry.check(link, server);

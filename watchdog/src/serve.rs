@@ -47,6 +47,7 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut signals = Signals::catch()?;
+        let for_servers = Signals::catch_for_server()?;
         let events = Bus::new(EventWriter::new(log.clone(), &loaded.config.events), loaded.config.events.ring);
         let (sender, orders) = mpsc::unbounded_channel();
         let info = Info {
@@ -67,7 +68,7 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
         let crew = Crew::new(registry, log, handle.clone(), &loaded.config);
         let mut serve = Serve { input, config: loaded.config, handle, crew, state, ending: None };
         let exit = match admitted.map(|admitted| admitted.and_then(|()| serve.begin())) {
-            Ok(Ok(())) => serve.run(signals, orders).await,
+            Ok(Ok(())) => serve.run(signals, for_servers, orders).await,
             Ok(Err(why)) => {
                 tracing::error!("{why}");
                 Exit::Config
@@ -110,7 +111,12 @@ impl Serve {
         Ok(())
     }
 
-    async fn run(&mut self, mut signals: Signals, mut orders: mpsc::UnboundedReceiver<Order>) -> Exit {
+    async fn run(
+        &mut self,
+        mut signals: Signals,
+        mut for_servers: Signals,
+        mut orders: mpsc::UnboundedReceiver<Order>,
+    ) -> Exit {
         loop {
             tokio::select! {
                 Some(ended) = self.crew.next_end() => self.ended(ended),
@@ -118,6 +124,7 @@ impl Serve {
                     libc::SIGHUP if self.ending.is_none() => self.reload_and_tell().await,
                     number => self.end(Exit::Signal(number), number),
                 },
+                number = for_servers.next() => self.crew.signal(number),
                 Some(order) = orders.recv() => self.obey(order).await,
             }
             if let Some(exit) = self.ending.filter(|_| self.crew.is_empty()) {

@@ -42,6 +42,7 @@ fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result
         // Before anything else could print into the protocol.
         let (source, sink) = stdio::take()?;
         let mut signals = Signals::catch()?;
+        let mut for_server = Signals::catch_for_server()?;
         let events = Bus::new(EventWriter::new(log.clone(), &config.events), config.events.ring);
         let (driver, slot) = Driver::new(Parts {
             server: Arc::new(config.only().clone()),
@@ -69,6 +70,7 @@ fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result
                 exit = &mut serving => break exit,
                 // An error says that it has ended, which the other arm is about to say too.
                 number = signals.next() => drop(slot.commands.send(Command::Shutdown(number))),
+                number = for_server.next() => drop(slot.commands.send(Command::Signal(number))),
             }
         };
         let stopped = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };

@@ -185,6 +185,13 @@ impl Child {
         self.order(&Order::Kill, Duration::ZERO);
     }
 
+    /// Sends a signal to the leader, if its program runs. The guard does it: it alone knows that the number is still its own.
+    pub fn signal(&mut self, signal: i32) {
+        if matches!(self.stage, Stage::Guarded) {
+            self.link.send(&Order::Signal(signal));
+        }
+    }
+
     /// The leader of the child's session and process group, once it has started.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {

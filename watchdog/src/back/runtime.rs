@@ -56,6 +56,8 @@ pub trait Runtime: Send {
     fn stop(&mut self, hear: bool, eof_grace: Duration, term_grace: Duration) -> HashMap<u64, Bytes>;
     /// Ends it now.
     fn kill(&mut self);
+    /// Sends a signal to its main process, where it has one here that runs.
+    fn signal(&mut self, _: i32) {}
     /// The last lines of its stderr, oldest first, at most so many.
     fn stderr_tail(&self, lines: usize) -> Vec<String>;
     /// Its processes, where it has any here.

@@ -279,6 +279,10 @@ impl Runtime for StdioRuntime {
         self.child.kill();
     }
 
+    fn signal(&mut self, signal: i32) {
+        self.child.signal(signal);
+    }
+
     fn stderr_tail(&self, lines: usize) -> Vec<String> {
         self.tail.tail(lines)
     }

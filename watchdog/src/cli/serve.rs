@@ -25,6 +25,11 @@ pub(super) struct Arguments {
     /// Open no control socket
     #[arg(long)]
     no_control: bool,
+
+    /// Do what pid 1 does in a container: reap orphans, and let no process outlive this one
+    // Looked for before anything is parsed: see `init::enter`.
+    #[arg(long)]
+    init: bool,
 }
 
 impl Arguments {

@@ -90,6 +90,11 @@ pub(super) struct Options {
     /// Open no control socket
     #[arg(long, help_heading = "Log and control")]
     no_control: bool,
+
+    /// Do what pid 1 does in a container: reap orphans, and let no process outlive this one
+    // Looked for before anything is parsed: see `init::enter`.
+    #[arg(long, help_heading = "Log and control")]
+    init: bool,
 }
 
 /// Every option that sets a key, in the order in which they were typed: a later one wins over an earlier `--set`.

@@ -25,6 +25,8 @@ pub enum Command {
     Logs(usize, oneshot::Sender<Vec<String>>),
     /// Another configuration; `true` if its process has to be replaced for it.
     Configure(Arc<Server>, bool),
+    /// A signal for the main process of its server, if that runs.
+    Signal(i32),
     /// End it, as a signal of this number would.
     Shutdown(i32),
 }

@@ -1,27 +1,31 @@
-//! Signals that end the program.
+//! Signals that end the program, and signals that are for the server.
 
 use std::io;
 use std::task::{Context, Poll};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGTERM, SIGINT, SIGHUP and SIGQUIT, caught from now on.
+/// Signals that are caught from now on.
 #[derive(Debug)]
-pub struct Signals([(i32, Signal); 4]);
+pub struct Signals(Vec<(i32, Signal)>);
 
 impl Signals {
-    /// Catches them.
+    /// Catches SIGTERM, SIGINT, SIGHUP and SIGQUIT, which end the program.
     ///
     /// # Errors
     /// When they cannot be caught.
     pub fn catch() -> io::Result<Self> {
-        let watch = |kind: SignalKind| Ok::<_, io::Error>((kind.as_raw_value(), signal(kind)?));
-        Ok(Self([
-            watch(SignalKind::terminate())?,
-            watch(SignalKind::interrupt())?,
-            watch(SignalKind::hangup())?,
-            watch(SignalKind::quit())?,
-        ]))
+        let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
+        kinds.into_iter().map(watch).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// Catches SIGUSR1, SIGUSR2 and SIGWINCH, which mean nothing to us and are passed on to the server.
+    ///
+    /// # Errors
+    /// When they cannot be caught.
+    pub fn catch_for_server() -> io::Result<Self> {
+        let kinds = [SignalKind::user_defined1(), SignalKind::user_defined2(), SignalKind::window_change()];
+        kinds.into_iter().map(watch).collect::<io::Result<_>>().map(Self)
     }
 
     /// The number of the next one.
@@ -37,4 +41,8 @@ impl Signals {
         }
         Poll::Pending
     }
+}
+
+fn watch(kind: SignalKind) -> io::Result<(i32, Signal)> {
+    Ok((kind.as_raw_value(), signal(kind)?))
 }

@@ -65,7 +65,7 @@ impl Control {
                     self.receive(ORDER_CHUNK, MsgFlags::MSG_DONTWAIT);
                     return (!self.gone).then_some((launch, stdio));
                 }
-                Some(Order::Stop { .. } | Order::Kill) => return None,
+                Some(Order::Stop { .. } | Order::Kill | Order::Signal(_)) => return None,
                 None if self.gone => return None,
                 None => self.receive(LAUNCH_CHUNK, MsgFlags::empty()),
             }

@@ -10,7 +10,7 @@ mod tests;
 pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_millis(200);
 
 /// What the tree has for each rung when the engine has gone, which is also when the child's stdin ends.
-pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(500);
+pub(crate) const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// No deadline is further away: far more than anyone waits, and safe to add to any clock.
 const FAR: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -26,7 +26,7 @@ pub(super) enum Rung {
 
 /// Deadlines only ever move closer.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Ladder {
+pub(crate) struct Ladder {
     deadlines: Option<Deadlines>,
     termed: bool,
 }
@@ -39,7 +39,7 @@ struct Deadlines {
 
 impl Ladder {
     /// Begins the ladder, or takes the earlier deadline at every rung of one that has begun.
-    pub(super) fn stop(&mut self, now: Instant, eof_grace: Duration, term_grace: Duration) {
+    pub(crate) fn stop(&mut self, now: Instant, eof_grace: Duration, term_grace: Duration) {
         let term = now + eof_grace.min(FAR);
         let asked = Deadlines { term, kill: term + term_grace.min(FAR) };
         self.deadlines = Some(match self.deadlines {
@@ -49,7 +49,7 @@ impl Ladder {
     }
 
     /// Goes to the last rung.
-    pub(super) fn kill(&mut self, now: Instant) {
+    pub(crate) fn kill(&mut self, now: Instant) {
         self.stop(now, Duration::ZERO, Duration::ZERO);
     }
 

@@ -66,6 +66,8 @@ pub(crate) enum Order {
     },
     /// Go to SIGKILL at once.
     Kill,
+    /// Send this signal to the leader.
+    Signal(i32),
 }
 
 /// What happens to a child, in this order: `Started` then `Exited`, or `CannotStart` alone; then `Empty`.
@@ -156,6 +158,10 @@ impl Order {
                 writer.duration(*term_grace);
             }
             Self::Kill => writer.byte(3),
+            Self::Signal(number) => {
+                writer.byte(4);
+                writer.number(number.cast_unsigned());
+            }
         }
         writer.into_frame()
     }
@@ -170,6 +176,7 @@ impl Order {
             }
             2 => Self::Stop { eof_grace: reader.duration()?, term_grace: reader.duration()? },
             3 => Self::Kill,
+            4 => Self::Signal(reader.number()?.cast_signed()),
             _ => return Err(Malformed),
         };
         reader.end(order)

@@ -41,13 +41,13 @@ pub(super) const fn highest() -> i32 {
     31
 }
 
-/// Blocks every signal: the first thing the guard does, so that none finds it half prepared.
-pub(super) fn block_all() -> nix::Result<()> {
+/// Blocks every signal: the first thing that a guard or an init does, so that none finds it half prepared.
+pub(crate) fn block_all() -> nix::Result<()> {
     SigSet::all().thread_set_mask()
 }
 
 /// Unblocks every signal.
-pub(super) fn unblock_all() -> nix::Result<()> {
+pub(crate) fn unblock_all() -> nix::Result<()> {
     SigSet::empty().thread_set_mask()
 }
 
@@ -60,6 +60,12 @@ pub(super) fn settle() {
         let action = if LEFT_ALONE.contains(&signal) { libc::SIG_DFL } else { libc::SIG_IGN };
         set(signal, action);
     }
+}
+
+/// Gives SIGCHLD its default action. Where it is ignored, the kernel reaps children, and nobody learns how they ended.
+#[cfg(target_os = "linux")]
+pub(crate) fn keep_the_dead() {
+    set(libc::SIGCHLD, libc::SIG_DFL);
 }
 
 /// Gives every signal its default action. Async-signal-safe, for the time between `fork` and `exec`.

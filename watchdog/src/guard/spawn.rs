@@ -100,10 +100,10 @@ fn highest_descriptor() -> RawFd {
     RawFd::try_from(soft.min(MOST)).unwrap_or(RawFd::MAX)
 }
 
-/// Closes what the guard inherited above descriptor 2: files of whoever started the engine, which the guard would hold open
-/// for as long as it lives.
-pub(super) fn close_inherited() {
-    // SAFETY: this is the start of the process; nothing has opened a descriptor in it yet. Where the system has no such call
-    // the descriptors stay.
+/// Closes what a guard or an init inherited above descriptor 2: files of whoever started the program, which they would hold
+/// open for as long as they live.
+pub(crate) fn close_inherited() {
+    // SAFETY: this is the start of the process; nothing in it uses a descriptor yet that it would miss. Where the system has
+    // no such call the descriptors stay.
     _ = unsafe { child::close_range(3) };
 }

@@ -13,7 +13,7 @@ use crate::core::ending::Ending;
 
 /// The tree of one child.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     leader: Pid,
     state: Leader,
     /// Whether the group as a whole has had SIGTERM.
@@ -40,17 +40,17 @@ impl Tree {
     }
 
     /// The leader's number.
-    pub(super) const fn leader(&self) -> Pid {
+    pub(crate) const fn leader(&self) -> Pid {
         self.leader
     }
 
     /// Whether the leader has ended.
-    pub(super) fn leader_ended(&self) -> bool {
+    pub(crate) fn leader_ended(&self) -> bool {
         self.state != Leader::Alive
     }
 
     /// Reaps while the leader is alive. Gives the leader's ending, once; it stays unreaped.
-    pub(super) fn reap_until_leader(&mut self) -> Option<Ending> {
+    pub(crate) fn reap_until_leader(&mut self) -> Option<Ending> {
         if self.state != Leader::Alive {
             return None;
         }
@@ -106,6 +106,13 @@ impl Tree {
             self.signal_group(&signals);
         }
         others.into_iter().for_each(|(member, _)| members::signal(member, &signals));
+    }
+
+    /// A signal to the leader, if it is alive.
+    pub(crate) fn signal_leader(&self, signal: Signal) {
+        if self.state == Leader::Alive {
+            _ = kill(self.leader, signal);
+        }
     }
 
     /// One round of SIGKILL to everything that can be found.

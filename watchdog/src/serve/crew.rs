@@ -122,6 +122,13 @@ impl Crew {
         }
     }
 
+    /// Sends a signal to every server.
+    pub(super) fn signal(&self, signal: i32) {
+        for slot in &self.slots {
+            send(slot, Command::Signal(signal));
+        }
+    }
+
     /// Puts the slots into this order.
     pub(super) fn arrange(&mut self, names: &[&str]) {
         self.slots.sort_by_key(|slot| names.iter().position(|name| *name == &*slot.name));

@@ -53,6 +53,11 @@ impl Driver {
                 self.server = server.clone();
                 self.core.configure(now, server, replace, &mut self.effects);
             }
+            Command::Signal(signal) => {
+                if let Some((_, runtime)) = &mut self.runtime {
+                    runtime.signal(signal);
+                }
+            }
             Command::Shutdown(signal) => {
                 self.ending = true;
                 self.core.signal(now, signal, &mut self.effects);

@@ -61,6 +61,11 @@ proptest! {
     }
 
     #[test]
+    fn a_signal_keeps_its_number(number in any::<i32>()) {
+        prop_assert_eq!(order_round_trip(&Order::Signal(number)), Order::Signal(number));
+    }
+
+    #[test]
     fn foreign_bytes_are_refused_and_never_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         // Decoding is one to one: what is accepted is exactly what would be written.
         if let Ok(event) = ChildEvent::from_body(&bytes) {
