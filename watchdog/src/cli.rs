@@ -18,6 +18,7 @@ pub mod demo;
 pub mod import;
 mod original;
 pub mod plugins;
+pub mod print_openapi;
 pub mod print_schema;
 mod probe;
 mod serve;
@@ -52,6 +53,8 @@ pub enum Invocation {
     Completions(completions::Completions),
     /// Put the watchdog in front of the servers of a client's file.
     Wrap(wrap::Wrap),
+    /// Describe the HTTP API.
+    PrintOpenapi(print_openapi::PrintOpenapi),
     /// Try a probe plugin.
     CheckPlugin(plugins::CheckPlugin),
 }
@@ -121,6 +124,8 @@ enum Subcommand {
     Completions(completions::Completions),
     /// Put the watchdog in front of the servers in a client's configuration file, or take it away
     Wrap(wrap::Wrap),
+    /// Print the OpenAPI document of the control plane
+    PrintOpenapi(print_openapi::PrintOpenapi),
     /// Try a probe plugin before a server depends on it
     Plugins(plugins::Arguments),
 }
@@ -148,6 +153,7 @@ pub fn parse(
         Some(Subcommand::PrintSchema) => Ok(Invocation::PrintSchema),
         Some(Subcommand::Completions(completions)) => Ok(Invocation::Completions(completions)),
         Some(Subcommand::Wrap(wrap)) => Ok(Invocation::Wrap(wrap)),
+        Some(Subcommand::PrintOpenapi(print)) => Ok(Invocation::PrintOpenapi(print)),
         Some(Subcommand::Plugins(arguments)) => arguments.settle().map(Invocation::CheckPlugin),
         None => {
             if args.last().is_some_and(|last| last == "--") && typed.command.is_empty() {

@@ -68,6 +68,7 @@ pub fn run() -> ExitCode {
         Ok(Invocation::PrintSchema) => reported(|out, _| cli::print_schema::run(registry.names(), out)),
         Ok(Invocation::Completions(completions)) => reported(|out, _| completions.run(out)),
         Ok(Invocation::Wrap(wrap)) => reported(|out, err| wrap.run(&known, out, err)),
+        Ok(Invocation::PrintOpenapi(print)) => reported(|out, _| print.run(out)),
         Ok(Invocation::CheckPlugin(check)) => reported(|out, err| check.run(out, err)),
         Err(stop) => tell(&stop),
     };

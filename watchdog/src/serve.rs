@@ -7,13 +7,14 @@ mod crew;
 mod sockets;
 mod state;
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use nix::libc;
 use tokio::sync::mpsc;
 
 use crate::config::load::{self, Input, Loaded};
 use crate::config::{Change, Config, diff};
+use crate::control;
 use crate::engine::signals::Signals;
 use crate::engine::{Handle, Info, Order};
 use crate::events::{Bus, Event, EventKind, EventWriter};
@@ -26,6 +27,8 @@ use state::StateFile;
 
 /// The name under which the process speaks of itself in the log.
 const NAME: &str = "mcp-watchdog";
+/// What the name of its control socket begins with.
+const CONTROL_NAME: &str = "serve";
 /// How long the log may take to be written at the end.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
@@ -50,14 +53,7 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
         let for_servers = Signals::catch_for_server()?;
         let events = Bus::new(EventWriter::new(log.clone(), &loaded.config.events), loaded.config.events.ring);
         let (sender, orders) = mpsc::unbounded_channel();
-        let info = Info {
-            version: env!("CARGO_PKG_VERSION"),
-            pid: std::process::id(),
-            started: SystemTime::now(),
-            started_at: Instant::now(),
-            config_file: loaded.file.clone(),
-        };
-        let handle = Handle::new(info, events.clone(), sender);
+        let handle = Handle::new(Info::of_this_process(loaded.file.clone()), events.clone(), sender);
         let kind = EventKind::WatchdogStarted { version: handle.info().version.into(), pid: handle.info().pid };
         events.publish(Event::of_watchdog(kind), SystemTime::now());
         let state = StateFile::open(loaded.config.state_file.clone());
@@ -65,6 +61,8 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
             admitted = plugin::admit(&loaded.config.servers, &log, &events) => Ok(admitted),
             number = signals.next() => Err(Exit::Signal(number)),
         };
+        let probes = registry.names().map(str::to_owned).collect();
+        let control = control::start(&loaded.config, CONTROL_NAME, &handle, probes);
         let crew = Crew::new(registry, log, handle.clone(), &loaded.config);
         let mut serve = Serve { input, config: loaded.config, handle, crew, state, ending: None };
         let exit = match admitted.map(|admitted| admitted.and_then(|()| serve.begin())) {
@@ -77,6 +75,7 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
         };
         let kind = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
         events.publish(Event::of_watchdog(kind), SystemTime::now());
+        control.end().await;
         events.flush(LAST_LINES);
         Ok(exit)
     })
@@ -135,6 +134,7 @@ impl Serve {
 
     fn end(&mut self, exit: Exit, signal: i32) {
         self.ending.get_or_insert(exit);
+        self.handle.drain();
         self.crew.shut_down(signal);
     }
 

@@ -1,14 +1,18 @@
 //! The sidecar form: one server, spoken to on our stdin and stdout.
 
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::mpsc;
+
 use crate::config::load::Loaded;
 use crate::config::{Config, OnPermanentFailure};
+use crate::control;
 use crate::core::slot::Role;
-use crate::engine::Command;
 use crate::engine::signals::Signals;
+use crate::engine::{Command, Handle, Info, Order, SlotHandle};
 use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
@@ -21,14 +25,17 @@ use crate::telemetry::{self, LogHandle};
 /// How long the log, and the file of events, may take to be written at the end.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
+/// One client's session depends on what the configuration was when it began.
+const NO_RELOAD: &str = "a sidecar reads its configuration once: start it anew, or use `mcp-watchdog serve`";
+
 /// Serves until the client leaves, a signal comes, or the server has failed for good.
 pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
-    let Loaded { config, warnings, .. } = loaded;
+    let Loaded { config, file, warnings, .. } = loaded;
     let log = telemetry::init(&config.log, &config.only().name);
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    let exit = serve(&config, registry, log.clone()).unwrap_or_else(|error| {
+    let exit = serve(&config, file, registry, log.clone()).unwrap_or_else(|error| {
         tracing::error!("the watchdog failed: {}", chain_text(&error));
         Exit::Internal
     });
@@ -36,7 +43,7 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
     exit
 }
 
-fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
+fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // Before anything else could print into the protocol.
@@ -44,6 +51,7 @@ fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result
         let mut signals = Signals::catch()?;
         let mut for_server = Signals::catch_for_server()?;
         let events = Bus::new(EventWriter::new(log.clone(), &config.events), config.events.ring);
+        let probes = registry.names().map(str::to_owned).collect();
         let (driver, slot) = Driver::new(Parts {
             server: Arc::new(config.only().clone()),
             role: Role { exit_on_failure: config.on_permanent_failure == OnPermanentFailure::Exit, served: false },
@@ -52,7 +60,10 @@ fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result
             log: log.clone(),
             events: events.clone(),
         });
-        let started = EventKind::WatchdogStarted { version: env!("CARGO_PKG_VERSION").into(), pid: std::process::id() };
+        let (sender, mut orders) = mpsc::unbounded_channel();
+        let handle = Handle::new(Info::of_this_process(file), events.clone(), sender);
+        handle.set_slots(vec![slot.clone()]);
+        let started = EventKind::WatchdogStarted { version: handle.info().version.into(), pid: handle.info().pid };
         events.publish(Event::of_watchdog(started), SystemTime::now());
         let refused = tokio::select! {
             admitted = plugin::admit(&config.servers, &log, &events) => admitted.err().map(|why| {
@@ -61,6 +72,7 @@ fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result
             }),
             number = signals.next() => Some(Exit::Signal(number)),
         };
+        let control = control::start(config, &config.only().name, &handle, probes);
         let mut serving = pin!(driver.run());
         let exit = loop {
             if let Some(exit) = refused {
@@ -68,14 +80,31 @@ fn serve(config: &Config, registry: Registry, log: LogHandle) -> std::io::Result
             }
             tokio::select! {
                 exit = &mut serving => break exit,
-                // An error says that it has ended, which the other arm is about to say too.
-                number = signals.next() => drop(slot.commands.send(Command::Shutdown(number))),
-                number = for_server.next() => drop(slot.commands.send(Command::Signal(number))),
+                number = signals.next() => end(&handle, &slot, number),
+                number = for_server.next() => tell(&slot, Command::Signal(number)),
+                Some(order) = orders.recv() => match order {
+                    Order::Shutdown => end(&handle, &slot, nix::libc::SIGTERM),
+                    // Whoever asked may have gone.
+                    Order::Reload(answer) => drop(answer.send(Err(NO_RELOAD.to_owned()))),
+                    // Whoever starts a sidecar anew starts it by its configuration.
+                    Order::Remember { .. } => {}
+                },
             }
         };
         let stopped = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
         events.publish(Event::of_watchdog(stopped), SystemTime::now());
+        control.end().await;
         events.flush(LAST_LINES);
         Ok(exit)
     })
+}
+
+fn end(handle: &Handle, slot: &SlotHandle, signal: i32) {
+    handle.drain();
+    tell(slot, Command::Shutdown(signal));
+}
+
+fn tell(slot: &SlotHandle, command: Command) {
+    // An error says that it has ended, which the other arm of the loop is about to say too.
+    drop(slot.commands.send(command));
 }

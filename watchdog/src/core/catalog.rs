@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::ids::Generation;
 use crate::wire::head::Method;
 
 /// More pages than this are not followed.
@@ -76,7 +77,9 @@ impl ListKind {
         }
     }
 
-    const fn member(self) -> &'static str {
+    /// The member of a result that holds the items.
+    #[must_use]
+    pub const fn member(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Prompts => "prompts",
@@ -126,6 +129,8 @@ pub enum Refreshed {
 pub struct Catalog {
     /// Raw results, one a page, as the client has seen them.
     lists: [Vec<Bytes>; 4],
+    /// Whose words they are.
+    said_by: [Generation; 4],
     /// The same from a refresh that is not complete yet.
     coming: [Vec<Bytes>; 4],
     hints: HashMap<String, Hints>,
@@ -140,14 +145,17 @@ impl Catalog {
         Self { with_hints, ..Self::default() }
     }
 
-    /// Learns from an answer that the client gets. `cursor` is that of the request, as spelled.
-    pub fn learn(&mut self, kind: ListKind, cursor: Option<&[u8]>, result: &[u8]) {
+    /// Learns from an answer of this generation that the client gets. `cursor` is that of the request, as spelled.
+    pub fn learn(&mut self, generation: Generation, kind: ListKind, cursor: Option<&[u8]>, result: &[u8]) {
         if kind == ListKind::Tools && self.with_hints {
             self.read_hints(result);
         }
         let pages = &mut self.lists[kind.index()];
         match cursor {
-            None => *pages = vec![Bytes::copy_from_slice(result)],
+            None => {
+                *pages = vec![Bytes::copy_from_slice(result)];
+                self.said_by[kind.index()] = generation;
+            }
             Some(cursor) => {
                 let follows = pages.last().and_then(|page| next_cursor(page)) == Some(cursor);
                 if follows && pages.len() < MAX_PAGES {
@@ -163,6 +171,12 @@ impl Catalog {
         self.lists[kind.index()].first()
     }
 
+    /// All pages of the last good list that are known, and the generation that said them.
+    #[must_use]
+    pub fn list(&self, kind: ListKind) -> (Generation, &[Bytes]) {
+        (self.said_by[kind.index()], &self.lists[kind.index()])
+    }
+
     /// The lists that the client has asked for.
     pub fn known(&self) -> impl Iterator<Item = ListKind> {
         ListKind::ALL.into_iter().filter(|kind| self.first_page(*kind).is_some())
@@ -173,8 +187,8 @@ impl Catalog {
         self.coming = Default::default();
     }
 
-    /// Takes a page of a refresh. When the list is complete it replaces the published one.
-    pub fn refreshed(&mut self, kind: ListKind, result: &[u8]) -> Refreshed {
+    /// Takes a page of a refresh by this generation. When the list is complete it replaces the published one.
+    pub fn refreshed(&mut self, generation: Generation, kind: ListKind, result: &[u8]) -> Refreshed {
         let Some(new_items) = items(kind, std::slice::from_ref(&Bytes::copy_from_slice(result))) else {
             return Refreshed::Unreadable;
         };
@@ -200,6 +214,7 @@ impl Catalog {
             }
         }
         self.lists[kind.index()] = pages;
+        self.said_by[kind.index()] = generation;
         Refreshed::Done(changed)
     }
 
@@ -223,6 +238,12 @@ impl Catalog {
             }
         }
     }
+}
+
+/// Whether a list whose last known page is this one goes on.
+#[must_use]
+pub fn goes_on(page: &[u8]) -> bool {
+    next_cursor(page).is_some()
 }
 
 fn next_cursor_of(pages: &[Bytes]) -> Option<&[u8]> {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::config::Server;
+use crate::core::catalog::ListKind;
 use crate::core::refusal::Code;
 
 /// A command on its way to a slot's task. An answer whose asker has gone is dropped.
@@ -23,12 +25,27 @@ pub enum Command {
     Probe(oneshot::Sender<Result<ProbeReport, CommandError>>),
     /// The last lines of the stderr of its processes, oldest first.
     Logs(usize, oneshot::Sender<Vec<String>>),
+    /// The lists of its server that the client has seen.
+    Catalog(oneshot::Sender<Lists>),
+    /// Nothing: an answer says that its task runs.
+    Tick(oneshot::Sender<()>),
     /// Another configuration; `true` if its process has to be replaced for it.
     Configure(Arc<Server>, bool),
     /// A signal for the main process of its server, if that runs.
     Signal(i32),
     /// End it, as a signal of this number would.
     Shutdown(i32),
+}
+
+/// The lists that a client has seen, as they were said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lists {
+    /// The server's generation at this moment.
+    pub generation: u64,
+    /// Whether the client is shown them although their process is gone.
+    pub stale: bool,
+    /// Each with the generation that said it, and its pages.
+    pub lists: Vec<(ListKind, u64, Vec<Bytes>)>,
 }
 
 /// A retry that was taken up.

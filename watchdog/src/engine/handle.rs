@@ -1,17 +1,22 @@
 //! The way to the slots.
 
+mod all;
+
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use super::catalog::CatalogReport;
 use super::command::{Accepted, Command, CommandError, ProbeReport};
 use super::meter::Meter;
 use super::status::{Identity, ServerStatus};
 use crate::core::slot::SlotSnapshot;
 use crate::events::Bus;
+pub use all::{RetriedAll, Skipped, Which};
 
 /// How long a disabled server's processes may take to go away before the answer comes without that: longer than any ladder with
 /// its sweep that is not configured to be slow.
@@ -83,8 +88,24 @@ struct Shared {
     info: Info,
     events: Bus,
     orders: mpsc::UnboundedSender<Order>,
+    /// Whether the end has begun.
+    draining: AtomicBool,
     /// In the order of the configuration. Replaced as a whole; the lock is held for a pointer's time only.
     slots: RwLock<Arc<[SlotHandle]>>,
+}
+
+impl Info {
+    /// Of this process, which begins now.
+    #[must_use]
+    pub fn of_this_process(config_file: Option<PathBuf>) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            started: SystemTime::now(),
+            started_at: Instant::now(),
+            config_file,
+        }
+    }
 }
 
 impl SlotHandle {
@@ -131,7 +152,8 @@ impl Handle {
     /// A way to no slots yet.
     #[must_use]
     pub fn new(info: Info, events: Bus, orders: mpsc::UnboundedSender<Order>) -> Self {
-        Self { shared: Arc::new(Shared { info, events, orders, slots: RwLock::new(Arc::from([])) }) }
+        let (draining, slots) = (AtomicBool::new(false), RwLock::new(Arc::from([])));
+        Self { shared: Arc::new(Shared { info, events, orders, draining, slots }) }
     }
 
     /// Replaces the list of slots.
@@ -247,8 +269,29 @@ impl Handle {
         _ = self.shared.orders.send(Order::Remember { server: name.to_owned(), enabled });
     }
 
+    /// The lists of a server that its client has seen; with `full`, as they were said.
+    ///
+    /// # Errors
+    /// [`CommandError::NotFound`].
+    pub async fn catalog(&self, name: &str, full: bool) -> Result<CatalogReport, CommandError> {
+        let lists = self.slot(name)?.ask(Command::Catalog).await?;
+        Ok(CatalogReport::render(name, &lists, full))
+    }
+
+    /// The end has begun: nobody counts as ready any more.
+    pub fn drain(&self) {
+        self.shared.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the end has begun.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.shared.draining.load(Ordering::Relaxed)
+    }
+
     /// Ends everything.
     pub fn shutdown(&self) {
+        self.drain();
         // An error says that it has ended.
         _ = self.shared.orders.send(Order::Shutdown);
     }

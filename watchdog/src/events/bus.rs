@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::write::{Envelope, EventWriter, to_json};
@@ -77,11 +78,10 @@ impl Bus {
 
     fn append(&self, state: &mut State, event: Event, time: SystemTime) {
         state.sequence += 1;
-        let envelope =
-            Envelope { id: state.writer.id(time), sequence: state.sequence, time, source: state.writer.source() };
-        let object = to_json(&event, &envelope);
+        let sequence = state.sequence;
+        let object = state.compose(&event, sequence, time);
         let json = object.to_string().into_boxed_str();
-        let record = Arc::new(Record { sequence: state.sequence, event, time, json });
+        let record = Arc::new(Record { sequence, event, time, json });
         state.writer.write(&record, object);
         if state.ring.len() == state.capacity {
             state.ring.pop_front();
@@ -89,6 +89,12 @@ impl Bus {
         state.ring.push_back(record.clone());
         // Nobody listening is no error. Sent under the lock, so that a subscription misses nothing and gets nothing twice.
         let _ = self.shared.live.send(record);
+    }
+
+    /// The JSON of something that one listener alone is told, such as that it was too slow.
+    #[must_use]
+    pub fn compose(&self, event: &Event, sequence: u64, time: SystemTime) -> Box<str> {
+        self.state().compose(event, sequence, time).to_string().into_boxed_str()
     }
 
     /// Listens. With `since`, everything after that number is made up for, as far as the ring holds it.
@@ -141,6 +147,13 @@ impl Bus {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing in here panics halfway through a change.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn compose(&mut self, event: &Event, sequence: u64, time: SystemTime) -> Value {
+        let envelope = Envelope { id: self.writer.id(time), sequence, time, source: self.writer.source() };
+        to_json(event, &envelope)
     }
 }
 
@@ -202,7 +215,7 @@ mod tests {
     fn the_json_carries_the_number() {
         let bus = bus(1);
         happen(&bus, 2);
-        let json: serde_json::Value = serde_json::from_str(&bus.recent(1, |_| true)[0].json).unwrap();
+        let json: Value = serde_json::from_str(&bus.recent(1, |_| true)[0].json).unwrap();
         assert_eq!((json["seq"].as_u64(), json["type"].as_str()), (Some(2), Some("server_added")));
     }
 }

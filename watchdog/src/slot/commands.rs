@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use super::Driver;
 use crate::core::lifecycle::Rejection;
+use crate::engine::command::Lists;
 use crate::engine::handle::Published;
 use crate::engine::{Accepted, Command, CommandError, ProbeReport};
 
@@ -48,6 +49,8 @@ impl Driver {
                 };
                 _ = answer.send(lines);
             }
+            Command::Catalog(answer) => _ = answer.send(self.lists()),
+            Command::Tick(answer) => _ = answer.send(()),
             Command::Configure(server, replace) => {
                 self.chains.configure(server.clone());
                 self.server = server.clone();
@@ -109,6 +112,16 @@ impl Driver {
             }
             differs
         });
+    }
+
+    fn lists(&self) -> Lists {
+        let catalog = self.core.catalog();
+        let list = |kind| {
+            let (generation, pages) = catalog.list(kind);
+            (kind, generation.0, pages.to_vec())
+        };
+        let stale = self.core.snapshot().catalog_stale;
+        Lists { generation: self.core.lifecycle().generation().0, stale, lists: catalog.known().map(list).collect() }
     }
 
     fn accepted(&self) -> Accepted {

@@ -12,39 +12,64 @@ fn tools(names: &[&str], next: Option<&str>) -> String {
 #[test]
 fn a_list_in_another_order_is_the_same_list() {
     let mut catalog = Catalog::new(false);
-    catalog.learn(ListKind::Tools, None, tools(&["a", "b"], None).as_bytes());
-    assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["b", "a"], None).as_bytes()), Refreshed::Done(false));
-    assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["b", "c"], None).as_bytes()), Refreshed::Done(true));
-    assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["b", "c"], None).as_bytes()), Refreshed::Done(false));
+    catalog.learn(Generation(1), ListKind::Tools, None, tools(&["a", "b"], None).as_bytes());
+    assert_eq!(
+        catalog.refreshed(Generation(2), ListKind::Tools, tools(&["b", "a"], None).as_bytes()),
+        Refreshed::Done(false)
+    );
+    assert_eq!(
+        catalog.refreshed(Generation(2), ListKind::Tools, tools(&["b", "c"], None).as_bytes()),
+        Refreshed::Done(true)
+    );
+    assert_eq!(
+        catalog.refreshed(Generation(2), ListKind::Tools, tools(&["b", "c"], None).as_bytes()),
+        Refreshed::Done(false)
+    );
 }
 
 #[test]
 fn pages_are_followed_and_compared_together() {
     let mut catalog = Catalog::new(false);
-    catalog.learn(ListKind::Tools, None, tools(&["a"], Some("p2")).as_bytes());
-    catalog.learn(ListKind::Tools, Some(b"\"p2\""), tools(&["b"], None).as_bytes());
-    let more = catalog.refreshed(ListKind::Tools, tools(&["a"], Some("x")).as_bytes());
+    catalog.learn(Generation(1), ListKind::Tools, None, tools(&["a"], Some("p2")).as_bytes());
+    catalog.learn(Generation(1), ListKind::Tools, Some(b"\"p2\""), tools(&["b"], None).as_bytes());
+    let more = catalog.refreshed(Generation(2), ListKind::Tools, tools(&["a"], Some("x")).as_bytes());
     assert_eq!(more, Refreshed::More(Bytes::from_static(b"\"x\"")));
-    assert_eq!(catalog.refreshed(ListKind::Tools, tools(&["c"], None).as_bytes()), Refreshed::Done(true));
+    assert_eq!(
+        catalog.refreshed(Generation(2), ListKind::Tools, tools(&["c"], None).as_bytes()),
+        Refreshed::Done(true)
+    );
 }
 
 #[test]
 fn s184_an_answer_that_is_no_list_keeps_the_published_one() {
     let mut catalog = Catalog::new(false);
     let good = tools(&["a"], None);
-    catalog.learn(ListKind::Tools, None, good.as_bytes());
-    assert_eq!(catalog.refreshed(ListKind::Tools, b"{}"), Refreshed::Unreadable);
+    catalog.learn(Generation(1), ListKind::Tools, None, good.as_bytes());
+    assert_eq!(catalog.refreshed(Generation(2), ListKind::Tools, b"{}"), Refreshed::Unreadable);
     assert_eq!(catalog.first_page(ListKind::Tools).map(|page| &page[..]), Some(good.as_bytes()));
+}
+
+#[test]
+fn a_list_knows_whose_words_it_is() {
+    let mut catalog = Catalog::new(false);
+    catalog.learn(Generation(1), ListKind::Tools, None, tools(&["a"], Some("2")).as_bytes());
+    catalog.refreshed(Generation(2), ListKind::Tools, b"{}");
+    assert_eq!(catalog.list(ListKind::Tools).0, Generation(1), "what was not taken changes nothing");
+    assert!(catalog.list(ListKind::Tools).1.last().is_some_and(|page| goes_on(page)));
+    catalog.refreshed(Generation(2), ListKind::Tools, tools(&["b"], None).as_bytes());
+    let (generation, pages) = catalog.list(ListKind::Tools);
+    assert_eq!((generation, pages.len(), goes_on(&pages[0])), (Generation(2), 1, false));
+    assert!(catalog.list(ListKind::Prompts).1.is_empty());
 }
 
 #[test]
 fn annotations_are_read_where_they_are_wanted() {
     let list = br#"{"tools":[{"name":"r","annotations":{"readOnlyHint":true}},{"name":"w"}]}"#;
     let mut catalog = Catalog::new(true);
-    catalog.learn(ListKind::Tools, None, list);
+    catalog.learn(Generation(1), ListKind::Tools, None, list);
     assert!(catalog.hints("r").read_only);
     assert!(!catalog.hints("w").read_only && !catalog.hints("unknown").idempotent);
     let mut plain = Catalog::new(false);
-    plain.learn(ListKind::Tools, None, list);
+    plain.learn(Generation(1), ListKind::Tools, None, list);
     assert!(!plain.hints("r").read_only);
 }

@@ -219,7 +219,7 @@ impl Slot {
             }
             (method, true) => {
                 if let Some(kind) = ListKind::of(method) {
-                    self.catalog.learn(kind, request.cursor.as_deref(), body);
+                    self.catalog.learn(self.life.generation(), kind, request.cursor.as_deref(), body);
                 }
             }
             _ => {}
@@ -265,7 +265,7 @@ impl Slot {
         if !ok {
             return;
         }
-        match self.catalog.refreshed(kind, body) {
+        match self.catalog.refreshed(self.life.generation(), kind, body) {
             Refreshed::More(cursor) => self.request_list(now, kind, Some(&cursor), out),
             Refreshed::Done(true) => self.announce(kind, out),
             Refreshed::Done(false) | Refreshed::Unreadable => {}

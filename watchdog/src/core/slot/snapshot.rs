@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use super::Slot;
+use crate::config::Start;
+use crate::core::catalog::Catalog;
 use crate::core::ending::Ending;
 use crate::core::lifecycle::{Phase, State};
 
@@ -17,6 +19,8 @@ pub struct SlotSnapshot {
     pub closing: bool,
     /// Whether no operator and no configuration has switched it off.
     pub enabled: bool,
+    /// Whether it waits for its first request before it is started.
+    pub lazy: bool,
     /// The latest generation; 0 before the first.
     pub generation: u64,
     /// The process that was started as COMMAND, while it runs.
@@ -74,6 +78,7 @@ impl Slot {
             status: life.status(),
             closing: matches!(life.state(), State::Disabling(_)),
             enabled: !self.switched_off,
+            lazy: self.config.start == Start::Lazy,
             generation: life.generation().0,
             pid: process.map(|process| process.pid),
             started_at: process.map(|process| process.since),
@@ -101,6 +106,12 @@ impl Slot {
     /// Whether a picture made now may differ from one made before this was last asked.
     pub const fn take_changed(&mut self) -> bool {
         std::mem::replace(&mut self.changed, false)
+    }
+
+    /// The lists that the client has seen.
+    #[must_use]
+    pub const fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     /// How many requests wait for a server.

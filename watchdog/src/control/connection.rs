@@ -1,0 +1,153 @@
+//! One connection: HTTP/1.1 with bounds on everything that a peer could draw out.
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::watch;
+use tokio::time::{Sleep, sleep};
+
+use super::closed;
+
+/// From the connection, or from the last answer, to the end of the next request's head.
+const HEAD: Duration = Duration::from_secs(30);
+
+/// How long a peer may take nothing of what is written to it.
+const STUCK: Duration = Duration::from_secs(30);
+
+/// The most that is kept of a peer, in bytes: its head, and what it does not take.
+const BUFFER: usize = 32 * 1024;
+
+/// A stream of either kind.
+#[derive(Debug)]
+pub(super) enum Either {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+/// Serves it to its end, or to the end of what is being answered once `closing` turns true.
+pub(super) async fn serve(stream: Either, router: Router, mut closing: watch::Receiver<bool>) {
+    let stream = TokioIo::new(Impatient { stream, stuck: None });
+    let service = TowerToHyperService::new(router);
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(BUFFER)
+        .serve_connection(stream, service);
+    let mut serving = pin!(serving);
+    let ended = tokio::select! {
+        ended = &mut serving => ended,
+        () = closed(&mut closing) => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::trace!(%error, "a connection to the control plane ended");
+    }
+}
+
+/// A stream that breaks when its peer takes nothing for a while.
+struct Impatient<S> {
+    stream: S,
+    /// Runs while a write waits.
+    stuck: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S: AsyncWrite + Unpin> Impatient<S> {
+    fn bounded(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.stuck = None;
+            return written;
+        }
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(STUCK)));
+        ready!(stuck.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.bounded(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+impl AsyncRead for Either {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, into),
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, into),
+        }
+    }
+}
+
+impl AsyncWrite for Either {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Unix(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_is_given_up_and_a_slow_one_is_not() {
+        let (near, mut far) = tokio::io::duplex(4);
+        let mut stream = Impatient { stream: near, stuck: None };
+        let slow = tokio::spawn(async move {
+            let mut taken = [0; 4];
+            for _ in 0..3 {
+                sleep(STUCK * 2 / 3).await;
+                far.read_exact(&mut taken).await.unwrap();
+            }
+            far
+        });
+        stream.write_all(b"sixteen bytes ok").await.unwrap_or_else(|error| panic!("{error}"));
+        let _far = slow.await.unwrap();
+        let stuck = stream.write_all(b"more than there is room for").await.unwrap_err();
+        assert_eq!(stuck.kind(), io::ErrorKind::TimedOut);
+    }
+}
