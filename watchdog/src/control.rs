@@ -1,7 +1,7 @@
 //! The control plane: how a running watchdog is found, asked and told (control-plane.md).
 //!
-//! One router serves a unix socket in the runtime folder, or a TCP address that was asked for; a second, of probes only, may
-//! be open to other machines. Nothing here is on the data path: requests are answered from what the slots publish, commands
+//! One router serves a unix socket in the runtime folder, or a TCP address that was asked for; a second, of probes and metrics only,
+//! may be open to other machines. Nothing here is on the data path: requests are answered from what the slots publish, commands
 //! go to their tasks, and what cannot be opened is a warning.
 
 mod access;
@@ -109,7 +109,7 @@ pub fn start(config: &Config, name: &str, handle: &Handle, probes: Vec<String>) 
     if let Some(address) = wanted.health_listen.clone() {
         tasks.spawn(async move {
             match listen::open_tcp(&address).await {
-                Ok(listener) => listener.serve(router::of_probes(&plane), closed).await,
+                Ok(listener) => listener.serve(router::open(&plane), closed).await,
                 Err(error) => tracing::warn!("`control.health_listen` cannot be opened: {error}"),
             }
         });

@@ -89,6 +89,13 @@ fn response(status: u16, content: Content, generator: &mut SchemaGenerator) -> V
             let content = json!({ "text/plain": text, "application/json": { "schema": json } });
             (words.unwrap_or_default().to_owned(), content)
         }
+        Content::Metrics => {
+            let text = json!({ "schema": { "type": "string" } });
+            (
+                "Text 0.0.4, or OpenMetrics 1.0".to_owned(),
+                json!({ "text/plain": text, "application/openmetrics-text": text }),
+            )
+        }
         Content::Events => {
             let event = generator.subschema_for::<super::model::EventRecord>();
             let text = json!({ "schema": { "type": "string" } });

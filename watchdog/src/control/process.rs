@@ -2,14 +2,14 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use super::model::{Reloaded, ServerInfo, Taken};
 use super::problem::Problem;
 use super::query::{Nothing, Params};
-use super::{Plane, openapi};
+use super::{Plane, metrics, openapi};
 use crate::telemetry::timestamp;
 
 pub(super) async fn info(State(plane): State<Plane>, _: Params<Nothing>) -> Json<ServerInfo> {
@@ -24,6 +24,14 @@ pub(super) async fn info(State(plane): State<Plane>, _: Params<Nothing>) -> Json
         sequence: plane.handle().events().sequence(),
         probes: plane.shared.probes.clone(),
     })
+}
+
+/// Scrapers send parameters of their own, which mean nothing here.
+pub(super) async fn metrics(State(plane): State<Plane>, headers: HeaderMap) -> Response {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let accepted = accepted.collect::<Vec<_>>().join(",");
+    let (content_type, text) = metrics::render(plane.handle(), Some(&accepted));
+    ([(header::CONTENT_TYPE, content_type)], text).into_response()
 }
 
 pub(super) async fn openapi(_: Params<Nothing>) -> Json<Value> {

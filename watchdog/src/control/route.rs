@@ -12,7 +12,7 @@ use super::model::{Logs, Reloaded, ServerDetail, ServerInfo, ServerList, Taken};
 use super::{Plane, events, health, process, servers};
 use crate::engine::{Accepted, CatalogReport, ProbeReport, RetriedAll, ServerStatus};
 
-/// The paths of probes, which need no token, and which are all that the probes' own listener has besides metrics.
+/// The paths of probes, which need no token.
 const PROBES: [&str; 4] = ["/livez", "/readyz", "/healthz", "/startupz"];
 
 /// Whether a path may be asked without a token.
@@ -42,6 +42,8 @@ pub(super) enum Content {
     Json(fn(&mut SchemaGenerator) -> Schema),
     /// A probe's text, or JSON where that is asked for.
     Probe,
+    /// Numbers in one of the two forms that Prometheus reads.
+    Metrics,
     /// A stream of events.
     Events,
     /// A problem with these codes.
@@ -110,13 +112,14 @@ fn probe(route: Route) -> Route {
         .answers(503, Content::Probe)
 }
 
-/// The probes.
-pub(super) fn probes() -> Vec<Route> {
+/// What may be told to everyone, on a listener that has nothing else.
+pub(super) fn open() -> Vec<Route> {
     vec![
         probe(get("/livez", "Whether the watchdog works, whatever its servers do", health::livez)),
         probe(get("/readyz", "Whether servers are connected, by `ready.require`", health::readyz)),
         probe(get("/healthz", "The same as /readyz", health::readyz)),
         probe(get("/startupz", "Whether every server that starts by itself has been connected once", health::startupz)),
+        get("/metrics", "The numbers of all servers", process::metrics).answers(200, Content::Metrics),
     ]
 }
 
@@ -135,7 +138,7 @@ pub(super) fn all() -> Vec<Route> {
     };
     let detail =
         |path| get(path, "One server, with its latest events", servers::detail).json::<ServerDetail>(200).of_server();
-    let mut routes = probes();
+    let mut routes = open();
     routes.extend([
         get("/server_info", "The watchdog itself", process::info).json::<ServerInfo>(200),
         get("/openapi.json", "This document", process::openapi).answers(200, Content::OpenApi),

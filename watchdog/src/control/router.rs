@@ -17,9 +17,9 @@ pub fn router(plane: &Plane, access: Access) -> Router {
     finish(routes.layer(middleware::from_fn_with_state(access, access::guard)), plane)
 }
 
-/// Probes and nothing else, for everyone.
-pub(super) fn of_probes(plane: &Plane) -> Router {
-    finish(table(route::probes()), plane)
+/// Probes and metrics, for everyone.
+pub(super) fn open(plane: &Plane) -> Router {
+    finish(table(route::open()), plane)
 }
 
 fn table(routes: Vec<Route>) -> Router<Plane> {

@@ -116,7 +116,7 @@ async fn obey(
                 });
             }
             Command::Tick(answer) => _ = answer.send(()),
-            Command::Configure(..) | Command::Shutdown(_) => {}
+            Command::Configure(..) | Command::Signal(_) | Command::Shutdown(_) => {}
         }
     }
 }

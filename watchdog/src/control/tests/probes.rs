@@ -87,12 +87,13 @@ async fn startup_is_every_server_once_and_stays() {
 #[tokio::test]
 async fn the_listener_of_probes_has_nothing_else() {
     let fake = Fake::new(&[&FakeSlot::connected("up")]);
-    let probes = router::of_probes(&fake.plane);
+    let probes = router::open(&fake.plane);
     for (path, status) in [
         ("/livez", 200),
         ("/readyz", 200),
         ("/healthz", 200),
         ("/startupz", 200),
+        ("/metrics", 200),
         ("/mcp/servers", 404),
         ("/mcp/events", 404),
         ("/server_info", 404),
