@@ -2,6 +2,8 @@
 
 use harness::{Setup, json, tool_call};
 
+use crate::rig::{JSON_LOG, setup, wait_event};
+
 #[test]
 fn a_call_before_and_after_the_death_of_the_server() {
     let session = Setup::new(env!("CARGO_BIN_EXE_mcp-watchdog-under-test"), env!("CARGO_BIN_EXE_mcp-fixture")).start();
@@ -16,4 +18,15 @@ fn a_call_before_and_after_the_death_of_the_server() {
     assert_eq!(session.answer("two").text(), "2");
     assert_eq!(session.read_by(Some(2), "initialize").len(), 1, "the handshake is replayed");
     session.finish();
+}
+
+#[test]
+fn a_server_is_connected_only_when_its_process_is_known_however_soon_it_answers() {
+    for _ in 0..5 {
+        let session = setup().options(JSON_LOG).start();
+        session.initialize();
+        let connected = wait_event(&session, "server_connected");
+        assert!(connected["data"]["pid"].is_u64(), "{connected}");
+        session.finish();
+    }
 }

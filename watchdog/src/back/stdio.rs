@@ -224,7 +224,12 @@ impl Runtime for StdioRuntime {
         if let Some(survivors) = self.gone.take() {
             return Poll::Ready(News::Gone { survivors });
         }
-        if wanted && let Poll::Ready(news) = self.poll_stdout(cx) {
+        // What a program says first may overtake the guard's word that it runs; that comes in a moment, and comes first.
+        let told = self.child.pid().is_some();
+        if wanted
+            && told
+            && let Poll::Ready(news) = self.poll_stdout(cx)
+        {
             return Poll::Ready(news);
         }
         if let Some(wait) = &mut self.explanation
