@@ -11,6 +11,7 @@ mod fixture;
 mod init;
 mod interop;
 mod links;
+mod metrics;
 mod plugin;
 mod plugin_sessions;
 mod probe_once;
