@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use harness::{Session, Setup, Signal, What, initialize, is_running, json, tool_call};
 use tempfile::TempDir;
 
-use crate::rig::{EAGER, FIXTURE, JSON_LOG, QUICK_STOP, SHORT_DRAIN, WATCHDOG, children, guard_of, setup, wait_event};
+use crate::rig::{
+    EAGER, FIXTURE, JSON_LOG, QUICK_STOP, SHORT_DRAIN, WATCHDOG, children, guard_of, run, setup, text, wait_event,
+};
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder can be made")
@@ -16,29 +17,6 @@ fn folder() -> TempDir {
 
 fn write(folder: &Path, name: &str, text: &str) {
     fs::write(folder.join(name), text).expect("the folder can be written to");
-}
-
-/// Runs the product to its end, with an empty stdin and without what this process was configured with.
-fn run(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(WATCHDOG);
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("MCP_WATCHDOG_") || text.starts_with("CONNECTION_") {
-            command.env_remove(&name);
-        }
-    }
-    command
-        .args(arguments)
-        .envs(environment.iter().copied())
-        .env("XDG_CONFIG_HOME", folder)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the watchdog can be started")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 // -- exit codes -------------------------------------------------------------------------------------------------------

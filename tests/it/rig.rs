@@ -1,7 +1,8 @@
 //! What the tests of the product have in common: the two programs, and sets of options that make it quick.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use harness::{Session, Setup, Value};
@@ -114,4 +115,28 @@ pub(crate) fn peak_memory(pid: u32) -> u64 {
 /// How many descriptors a process has open.
 pub(crate) fn open_descriptors(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// Runs the product to its end, with an empty stdin and without what this process was configured with.
+pub(crate) fn run(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(WATCHDOG);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("MCP_WATCHDOG_") || text.starts_with("CONNECTION_") {
+            command.env_remove(&name);
+        }
+    }
+    command
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .env("XDG_CONFIG_HOME", folder)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the watchdog can be started")
+}
+
+/// What a program printed.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }

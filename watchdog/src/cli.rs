@@ -10,19 +10,29 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use crate::config::load::{self, Input, KnownProbes, Loaded};
 use crate::config::{ConfigErrors, hint};
 use crate::exit::Exit;
+use operator::Task;
 
 pub mod check_config;
 pub mod completions;
 pub mod connect;
 pub mod demo;
+mod disable;
+mod enable;
+mod events;
+mod health;
 pub mod import;
+mod logs;
+pub mod operator;
 mod original;
 pub mod plugins;
 pub mod print_openapi;
 pub mod print_schema;
 mod probe;
+mod reload;
+mod retry;
 mod serve;
 mod sidecar;
+mod status;
 pub mod wrap;
 
 /// What is to be done.
@@ -57,6 +67,8 @@ pub enum Invocation {
     PrintOpenapi(print_openapi::PrintOpenapi),
     /// Try a probe plugin.
     CheckPlugin(plugins::CheckPlugin),
+    /// Ask or tell running watchdogs something.
+    Operate(operator::Operate),
 }
 
 /// The program ends before it has begun: help was asked for, or what was typed cannot work.
@@ -110,8 +122,6 @@ enum Subcommand {
     Serve(serve::Arguments),
     /// Put a server of `serve` on this process's stdin and stdout
     Connect(connect::Connect),
-    /// Start a server, run its probe chain once, and say what each link found
-    Probe(probe::Arguments),
     /// Say whether a configuration file works, and where each value comes from
     CheckConfig(check_config::Arguments),
     /// Show a server dying and coming back, without any setup
@@ -128,6 +138,8 @@ enum Subcommand {
     PrintOpenapi(print_openapi::PrintOpenapi),
     /// Try a probe plugin before a server depends on it
     Plugins(plugins::Arguments),
+    #[command(flatten)]
+    Operate(Task),
 }
 
 /// Reads a command line (the program's name first) and, for the sidecar form, everything that it leads to.
@@ -140,13 +152,25 @@ pub fn parse(
     known: KnownProbes<'_>,
 ) -> Result<Invocation, Stop> {
     let args: Vec<OsString> = args.into_iter().collect();
-    let matches = matches(&args).map_err(|error| stopped(&error, &args))?;
-    let typed = Arguments::from_arg_matches(&matches).map_err(|error| stopped(&error, &args))?;
     let environment: Vec<_> = environment.into_iter().collect();
+    let health = args.get(1).is_some_and(|arg| arg == "health");
+    interpret(&args, environment, known).map_err(|stop| match stop.exit {
+        // Those who ask for health read two codes.
+        Exit::Config if health => Stop { exit: Exit::Failed, ..stop },
+        _ => stop,
+    })
+}
+
+fn interpret(
+    args: &[OsString],
+    environment: Vec<(OsString, OsString)>,
+    known: KnownProbes<'_>,
+) -> Result<Invocation, Stop> {
+    let matches = matches(args).map_err(|error| stopped(&error, args))?;
+    let typed = Arguments::from_arg_matches(&matches).map_err(|error| stopped(&error, args))?;
     match typed.subcommand {
         Some(Subcommand::Serve(arguments)) => arguments.settle(environment, known),
         Some(Subcommand::Connect(connect)) => Ok(Invocation::Connect(connect)),
-        Some(Subcommand::Probe(arguments)) => arguments.settle(environment, known),
         Some(Subcommand::CheckConfig(arguments)) => Ok(Invocation::CheckConfig(arguments.settle(environment))),
         Some(Subcommand::Demo(demo)) => Ok(Invocation::Demo(demo)),
         Some(Subcommand::Import(arguments)) => Ok(Invocation::Import(arguments.settle(environment))),
@@ -155,6 +179,10 @@ pub fn parse(
         Some(Subcommand::Wrap(wrap)) => Ok(Invocation::Wrap(wrap)),
         Some(Subcommand::PrintOpenapi(print)) => Ok(Invocation::PrintOpenapi(print)),
         Some(Subcommand::Plugins(arguments)) => arguments.settle().map(Invocation::CheckPlugin),
+        Some(Subcommand::Operate(Task::Probe(arguments))) if arguments.is_once() => {
+            arguments.settle_once(environment, known)
+        }
+        Some(Subcommand::Operate(task)) => task.settle(&environment).map(Invocation::Operate),
         None => {
             if args.last().is_some_and(|last| last == "--") && typed.command.is_empty() {
                 return Err(Stop::usage("error: nothing follows `--`: write the server's command there\n"));

@@ -3,7 +3,7 @@
 //! What is *written* (YAML, environment, options) lives in `config::file` and is merged and checked by `config::load`;
 //! the engine sees only the types of this module.
 
-pub(crate) use address::LONGEST_SOCKET;
+pub(crate) use address::{LONGEST_SOCKET, control_address};
 pub use control::{Control, ControlListen, Listen, Management, Ready, Require, TcpAddress, Token};
 pub use diff::{Change, Difference, diff};
 pub use output::{EventFile, EventForm, EventFormat, EventThrottle, Events, Log, LogFormat, LogLevel};

@@ -1,4 +1,4 @@
-//! Every exit code of the program, with its meaning (contract.md, "Exit codes of the sidecar").
+//! Every exit code of the program, with its meaning (contract.md, "Exit codes of the sidecar"; control-plane.md, section 5).
 
 use std::process::ExitCode;
 
@@ -7,8 +7,12 @@ use std::process::ExitCode;
 pub enum Exit {
     /// The client closed stdin, or its end of stdout, and the server's tree is gone.
     Done,
-    /// The demonstration did not go as it should.
+    /// What was asked for did not happen, or what was looked at is not well.
     Failed,
+    /// What was looked at is down.
+    Down,
+    /// There is no watchdog to talk to.
+    NoneFound,
     /// `on_permanent_failure: exit`, and the budget is used up.
     PermanentFailure,
     /// Configuration or usage that cannot work.
@@ -30,6 +34,8 @@ impl Exit {
         match self {
             Self::Done => 0,
             Self::Failed => 1,
+            Self::Down => 3,
+            Self::NoneFound => 4,
             Self::PermanentFailure => 70,
             Self::Config => 78,
             Self::Internal => 125,

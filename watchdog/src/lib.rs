@@ -11,9 +11,11 @@
 //! * [`probe_host`] is the third: a process for one probe plugin, which is loaded nowhere else.
 //! * [`init`] is the fourth: the first process of a container, or the one that `--init` asks for.
 //! * [`probe`] runs health probes; [`events`] and [`telemetry`] tell the operator.
+//! * [`engine`] holds the slots together, [`control`] lets others at them, and [`client`] is the other end of that.
 
 pub mod back;
 pub mod cli;
+pub mod client;
 pub mod config;
 mod connect;
 pub mod control;
@@ -70,6 +72,7 @@ pub fn run() -> ExitCode {
         Ok(Invocation::Wrap(wrap)) => reported(|out, err| wrap.run(&known, out, err)),
         Ok(Invocation::PrintOpenapi(print)) => reported(|out, _| print.run(out)),
         Ok(Invocation::CheckPlugin(check)) => reported(|out, err| check.run(out, err)),
+        Ok(Invocation::Operate(operate)) => reported(|out, err| operate.run(out, err)),
         Err(stop) => tell(&stop),
     };
     exit.into()

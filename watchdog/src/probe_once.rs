@@ -22,11 +22,14 @@ use crate::front::{Client, Front};
 use crate::probe::{Registry, plugin};
 use crate::slot::{Driver, Parts};
 use crate::stream::{Sink, Source};
-use crate::telemetry::{self, LogHandle};
+use crate::telemetry::{self, LogHandle, plain};
 use client::Session;
 
 /// How long the log may take to be written at the end.
 const LAST_LINES: Duration = Duration::from_millis(200);
+
+/// The longest reason that is shown. It may hold a server's own words.
+const LONGEST_REASON: usize = 400;
 
 /// What is asked for.
 #[derive(Debug)]
@@ -102,8 +105,12 @@ fn probe(loaded: &Loaded, registry: Registry, log: LogHandle) -> Result<ProbeRep
 }
 
 fn tell(report: &ProbeReport, json: bool) -> io::Result<()> {
-    let text = if json { serde_json::to_string(report)? } else { text(report) };
-    writeln!(io::stdout().lock(), "{}", text.trim_end())
+    writeln!(io::stdout().lock(), "{}", told(report, json)?)
+}
+
+/// A report for people, or as one JSON object.
+pub(crate) fn told(report: &ProbeReport, json: bool) -> io::Result<String> {
+    Ok(if json { serde_json::to_string(report)? } else { text(report) })
 }
 
 fn complain(why: &str) -> io::Result<()> {
@@ -111,15 +118,16 @@ fn complain(why: &str) -> io::Result<()> {
 }
 
 /// A line for each link, and one for what they mean together.
-pub(crate) fn text(report: &ProbeReport) -> String {
+fn text(report: &ProbeReport) -> String {
+    let clean = |text: &str| plain::text(text, LONGEST_REASON);
     let width = report.links.iter().map(|link| link.name.chars().count()).max().unwrap_or(0);
     let mut lines: Vec<String> = Vec::new();
     for link in &report.links {
-        let reason = link.reason.as_deref().map(|reason| format!("  {reason}")).unwrap_or_default();
+        let reason = link.reason.as_deref().map(|reason| format!("  {}", clean(reason))).unwrap_or_default();
         let (name, verdict, elapsed) = (&link.name, &link.verdict, link.elapsed_ms);
         lines.push(format!("{name:width$}  {verdict:<12}  {elapsed:>6} ms{reason}"));
     }
-    let reason = report.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let reason = report.reason.as_deref().map(|reason| format!(": {}", clean(reason))).unwrap_or_default();
     lines.push(format!("{} after {} ms{reason}", report.verdict, report.elapsed_ms));
     lines.join("\n")
 }

@@ -1,37 +1,46 @@
-//! `mcp-watchdog probe [OPTIONS] -- COMMAND [ARGS]...`
+//! `mcp-watchdog probe [NAME]` asks a running watchdog; `mcp-watchdog probe [OPTIONS] -- COMMAND [ARGS]...` starts a server for
+//! it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::config::load::{self, Input, KnownProbes, Setting};
-use crate::probe_once::ProbeOnce;
+use crate::exit::Exit;
+use crate::probe_once::{ProbeOnce, told};
 
+use super::operator::{Outcome, Output, Target, Whereabouts};
 use super::{Invocation, Stop};
+
+/// What is said of a server that runs already, which the options of one that is to be started have nothing to do with.
+const RUNNING: [&str; 3] = ["name", "socket", "token_file"];
 
 /// What was typed.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "mcp-watchdog probe [OPTIONS] -- COMMAND [ARGS]...\n       mcp-watchdog probe [OPTIONS] --config FILE"
+    override_usage = "mcp-watchdog probe [NAME] [--socket SOCKET]\n       mcp-watchdog probe [OPTIONS] -- COMMAND [ARGS]...\n       mcp-watchdog probe [OPTIONS] --config FILE"
 )]
 pub(super) struct Arguments {
-    /// The links: types with commas, or a list as in the file, such as `[{type: http, url: "http://127.0.0.1:80/"}]`
-    #[arg(long, value_name = "LINKS")]
+    #[command(flatten)]
+    pub(super) target: Target,
+
+    /// The links, for a server to start: types with commas, or a list as in the file, such as `[{type: http, url: "http://127.0.0.1:80/"}]`
+    #[arg(long, value_name = "LINKS", conflicts_with_all = RUNNING)]
     chain: Option<OsString>,
 
-    /// Describe the server and its chain in this file
-    #[arg(long, value_name = "FILE")]
+    /// Describe the server to start and its chain in this file
+    #[arg(long, value_name = "FILE", conflicts_with_all = RUNNING)]
     config: Option<PathBuf>,
 
     /// The server in the file
-    #[arg(long, value_name = "NAME")]
-    name: Option<OsString>,
+    #[arg(long = "name", value_name = "NAME", conflicts_with_all = RUNNING)]
+    server: Option<OsString>,
 
-    /// Set any key of the server; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", action = clap::ArgAction::Append)]
+    /// Set any key of the server to start; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", action = clap::ArgAction::Append, conflicts_with_all = RUNNING)]
     set: Vec<OsString>,
 
-    /// The least severe lines that go to stderr [default: warn]
-    #[arg(long, value_name = "LEVEL")]
+    /// The least severe lines of a server to start that go to stderr [default: warn]
+    #[arg(long, value_name = "LEVEL", conflicts_with_all = RUNNING)]
     log_level: Option<OsString>,
 
     /// Print one JSON object
@@ -39,12 +48,30 @@ pub(super) struct Arguments {
     json: bool,
 
     /// A server to start, probe and end
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = RUNNING)]
     command: Vec<OsString>,
 }
 
 impl Arguments {
-    pub(super) fn settle(
+    /// Whether a server is to be started for it. A command, a file or a chain say so, and so does every option about them.
+    pub(super) const fn is_once(&self) -> bool {
+        self.config.is_some()
+            || self.server.is_some()
+            || self.chain.is_some()
+            || self.log_level.is_some()
+            || !self.set.is_empty()
+            || !self.command.is_empty()
+    }
+
+    /// The same for a server that runs.
+    pub(super) async fn run(&self, there: &Whereabouts, to: &mut Output<'_>) -> Outcome {
+        let (watchdog, server) = there.server(self.target.name.as_deref()).await?;
+        let report = watchdog.probe(&server.name).await?;
+        writeln!(to.out, "{}", told(&report, self.json)?)?;
+        Ok(if report.is_alive() { Exit::Done } else { Exit::Failed })
+    }
+
+    pub(super) fn settle_once(
         self,
         environment: Vec<(OsString, OsString)>,
         known: KnownProbes<'_>,
@@ -58,7 +85,7 @@ impl Arguments {
         let input = Input {
             command: self.command,
             config: self.config,
-            name: self.name,
+            name: self.server,
             settings,
             environment,
             ..Input::default()

@@ -256,3 +256,59 @@ fn check_config_warns() {
 fn demo_is_a_subcommand() {
     assert!(matches!(parse_words(&["demo"], &[]), Ok(Invocation::Demo(_))));
 }
+
+// -- commands to running watchdogs ------------------------------------------------------------------------------------
+
+#[test]
+fn every_command_of_an_operator() {
+    for line in [
+        "status",
+        "status a --json",
+        "status a --watch --json",
+        "status a --wait failed --timeout 1m30s",
+        "retry a --wait 30s",
+        "retry --all",
+        "enable a",
+        "disable a --socket /run/x-1.sock",
+        "probe a --json",
+        "events a --follow --since 7 --type server_exited --type tool_timeout --json",
+        "logs a --tail 10",
+        "health",
+        "health a --live",
+        "health --startup --socket tcp://127.0.0.1:9901",
+        "reload",
+    ] {
+        assert!(matches!(parse_words(&words(line), &[]), Ok(Invocation::Operate(_))), "{line}");
+    }
+}
+
+#[test]
+fn what_an_operator_mistypes() {
+    for (line, wanted) in [
+        ("status --wait asleep", "[possible values: connected, degraded, "),
+        ("status --timeout 3s", "--wait <STATE>"),
+        ("status --watch --wait connected", "cannot be used with"),
+        ("retry a --all", "cannot be used with"),
+        ("probe a --config x", "cannot be used with"),
+        ("probe --socket /x -- cat", "cannot be used with"),
+        ("retry a --wait soon", "\"soon\" is not a duration"),
+        ("disable --socket tcp://x", "`tcp://HOST:PORT`"),
+        ("status --token-file x", "--socket <SOCKET>"),
+        ("status --socket tcp://127.0.0.1:1 --token-file /no/such/file", "--token-file: /no/such/file cannot be read"),
+    ] {
+        let Stop { exit, text } = stop(line);
+        assert!(text.contains(wanted), "{line}: {text}");
+        assert_eq!(exit, Exit::Config, "{line}");
+    }
+    let token = [("MCP_WATCHDOG_TOKEN", "two words")];
+    let Err(Stop { text, .. }) = parse_words(&["status", "--socket", "/x"], &token) else { panic!() };
+    assert!(text.starts_with("error: MCP_WATCHDOG_TOKEN: ") && !text.contains("two"), "{text}");
+    assert!(parse_words(&["status"], &token).is_ok(), "a unix socket needs none");
+}
+
+#[test]
+fn health_has_two_exit_codes_whatever_is_typed() {
+    assert_eq!(stop("health --nonsense").exit, Exit::Failed);
+    assert_eq!(stop("health --live --ready").exit, Exit::Failed);
+    assert_eq!(stop("health --help").exit, Exit::Done);
+}

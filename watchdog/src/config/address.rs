@@ -11,6 +11,11 @@ use super::{ControlListen, Listen, TcpAddress};
 /// The longest path of a unix socket, in bytes: `sun_path` less the NUL behind it (unix(7)).
 pub(crate) const LONGEST_SOCKET: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
+/// Reads what `control.listen` takes.
+pub(crate) fn control_address(text: &str) -> Result<ControlListen, String> {
+    ControlListen::from_text(text)
+}
+
 impl FromText for ControlListen {
     const EXPECTED: &'static str = "`auto`, `off`, `unix:///PATH` or `tcp://HOST:PORT`";
 

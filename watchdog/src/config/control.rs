@@ -4,6 +4,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+mod token;
+
+pub use token::Token;
+
 /// `control`: where the watchdog can be asked and told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Control {
@@ -62,40 +66,6 @@ impl fmt::Display for TcpAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;
         if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
-    }
-}
-
-/// A secret that travels in an `Authorization` header. It shows itself to nobody who does not ask.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
-
-impl Token {
-    /// Takes a secret: visible ASCII characters, since others cannot stand in a header (RFC 6750, section 2.1).
-    ///
-    /// # Errors
-    /// With what is wrong with the text, without the text.
-    pub fn new(text: &str) -> Result<Self, &'static str> {
-        if text.is_empty() {
-            return Err("the token is empty");
-        }
-        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(
-                "the token has characters that cannot stand in a header: write ASCII letters, digits and signs",
-            );
-        }
-        Ok(Self(text.to_owned()))
-    }
-
-    /// The secret itself.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(hidden)")
     }
 }
 

@@ -1,9 +1,5 @@
 //! `control`: where it listens, and what it takes to be let in.
 
-use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::text::Written;
 use crate::config::{Control, ControlListen, Token, file};
@@ -12,9 +8,6 @@ use super::{Merged, need};
 
 /// The variable that holds the token; it is above the file.
 const VARIABLE: &str = "MCP_WATCHDOG_TOKEN";
-
-/// A longer file holds something else.
-const LONGEST_TOKEN_FILE: u64 = 4096;
 
 pub(super) fn settle(
     written: file::Control,
@@ -58,23 +51,5 @@ fn token(written: Option<Written<String>>, merged: &Merged<'_>) -> Result<Option
     }
     let Some(Written(name)) = written else { return Ok(None) };
     let path = merged.path("control.token_file", &name)?;
-    let wrong = |message: String| merged.error("control.token_file", message);
-    let text = read(&path).map_err(|error| wrong(format!("{} cannot be read: {error}", path.display())))?;
-    Token::new(text.trim()).map(Some).map_err(|error| wrong(format!("{}: {error}", path.display())))
-}
-
-/// Reads a file that nobody else may read.
-fn read(path: &Path) -> io::Result<String> {
-    let file = std::fs::File::open(path)?;
-    let mode = file.metadata()?.permissions().mode();
-    if mode & 0o077 != 0 {
-        let message = format!("other users may use it (mode {:o}); chmod 600 it", mode & 0o7777);
-        return Err(io::Error::other(message));
-    }
-    let mut text = String::new();
-    let length = file.take(LONGEST_TOKEN_FILE + 1).read_to_string(&mut text)?;
-    if length as u64 > LONGEST_TOKEN_FILE {
-        return Err(io::Error::other("it is longer than 4 KiB"));
-    }
-    Ok(text)
+    Token::read(&path).map(Some).map_err(|message| merged.error("control.token_file", message))
 }
