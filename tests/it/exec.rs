@@ -322,3 +322,25 @@ fn check_config_knows_links_and_their_programs() {
     assert_eq!(code, Some(78), "{text}");
     assert!(text.contains("unknown field `exit_code` (did you mean \"exit_codes\"?)"), "{text}");
 }
+
+#[test]
+fn a_program_that_stops_its_own_guard_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("guard");
+    let script = format!("echo $PPID > {0}.new; kill -STOP $PPID; mv {0}.new {0}; exit 0", file.display());
+    let chain = json!([{ "type": "exec", "command": ["sh", "-c", script] }, { "type": "ping" }]);
+    let session = setup()
+        .options(QUICK_STOP)
+        .options([
+            "--health-interval".to_owned(),
+            "100ms".to_owned(),
+            "--set".to_owned(),
+            format!("probe.chain={chain}"),
+        ])
+        .start();
+    session.initialize();
+    poll_until("first check", || file.exists());
+    let guard: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+    session.finish();
+    poll_until("end of the guard", || !harness::is_running(guard));
+}

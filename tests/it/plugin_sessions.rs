@@ -166,3 +166,19 @@ fn check_config_loads_plugins() {
     let (code, out, err) = check(&c_plugin("passes"), "sha256: abc");
     assert!(code == Some(78) && err.contains("64 hexadecimal digits"), "{out}{err}");
 }
+
+#[test]
+fn plugins_that_never_come_up_are_waited_for_together() {
+    let library = rust_plugin("hostile-rs");
+    let link = |n| {
+        let library = library.display();
+        format!("{{type: plugin, name: p{n}, library: '{library}', config: {{do: never_created}}, on_error: skip}}")
+    };
+    let links = [link(1), link(2), link(3), "{type: ping}".to_owned()].join(", ");
+    let session = setup().options(QUICK_STOP).options(["--set".to_owned(), format!("probe.chain=[{links}]")]).start();
+    session.send(harness::initialize(0, "2025-11-25"));
+    session.answer_within(0, Duration::from_secs(10));
+    let took = session.took(0);
+    assert!(took < Duration::from_secs(9), "{took:?}: one after the other would be 15 s");
+    session.finish();
+}

@@ -209,11 +209,15 @@ impl Child {
             return;
         }
         self.link.send(order);
-        // A guard that somebody stopped goes on. It is not reaped before this is dropped, so the number is its own.
+        self.wake_guard();
+        self.expect_end_within(grace);
+    }
+
+    /// A guard that somebody stopped goes on. It is not reaped before this is dropped, so the number is its own.
+    fn wake_guard(&self) {
         if let Some(pid) = self.guard.id().and_then(|pid| i32::try_from(pid).ok()) {
             _ = kill(Pid::from_raw(pid), Signal::SIGCONT);
         }
-        self.expect_end_within(grace);
     }
 
     /// Sets the moment from which the guard counts as hung, or brings it closer.
@@ -287,8 +291,9 @@ impl Child {
 }
 
 impl Drop for Child {
-    /// Closing the socket reaches a guard that is alive. Where it is not, nobody else would end the rest of the group.
+    /// Closing the socket reaches a guard that is alive, and one that somebody stopped once it goes on. Where it is not, nobody else would end the rest of the group.
     fn drop(&mut self) {
+        self.wake_guard();
         if matches!(self.stage, Stage::Guarded)
             && let Some(leader) = self.leader
             && matches!(self.guard.try_wait(), Ok(Some(_)))

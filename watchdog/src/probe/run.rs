@@ -20,6 +20,10 @@ use crate::core::chain::{Chain, ChainPolicy, Heard, Latches, Link, LinkIndex};
 /// the limit and says so (design: probes.md, section 6).
 const GRACE: Duration = Duration::from_millis(100);
 
+/// A check that ends so much later than it can was not held up by its probe: this process was stopped, or starved. What such a
+/// check found says nothing, and the time does not count.
+const HELD_UP: Duration = Duration::from_secs(1);
+
 /// One link of a chain, ready to run.
 pub struct LoadedLink {
     /// The probe's type, for reasons and events.
@@ -104,6 +108,11 @@ pub async fn run(
                 let limit = link.timeout.min(share);
                 let cx = ChannelContext::new(subject, calls, index, &link.methods, start + limit);
                 let verdict = check(&mut *link.probe, &cx, start + limit + GRACE).await;
+                let late = start.elapsed().saturating_sub(limit + GRACE);
+                let verdict = if late < HELD_UP { verdict } else { discounted(verdict, late) };
+                if late >= HELD_UP {
+                    round.1 += late;
+                }
                 (link.name.clone(), verdict, cx.heard(), link.broken.load(Relaxed))
             }
             None => (String::new(), Verdict::Inconclusive("no such link".to_owned()), Heard::Nothing, false),
@@ -112,6 +121,14 @@ pub async fn run(
         reports.push(LinkReport { link: index, name, verdict, heard, elapsed: start.elapsed(), broken });
     }
     Report { chain, links: reports, elapsed: begin.elapsed() }
+}
+
+/// A verdict that came too late for reasons of our own. A sign of life stays one.
+fn discounted(verdict: Verdict, late: Duration) -> Verdict {
+    match verdict {
+        Verdict::Pass | Verdict::Busy(_) => verdict,
+        _ => Verdict::Inconclusive(format!("the watchdog itself was held up for {} s", late.as_secs())),
+    }
 }
 
 /// An equal part of the time that is left.

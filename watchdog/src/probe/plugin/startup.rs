@@ -1,5 +1,7 @@
 //! Plugins before the server starts: each is loaded once, so that one that will never work is not found out in the first crisis.
 
+use tokio::task::JoinSet;
+
 use super::{Descriptor, KIND, Launcher, OnError, Options, Tell, inspect};
 use crate::config;
 use crate::events::{Bus, EventKind};
@@ -26,17 +28,25 @@ impl Inspected {
     }
 }
 
-/// Loads every plugin of a server's chain, one after the other.
+/// Loads every plugin of a server's chain, all at once: together they take no longer than the slowest may.
 pub async fn inspect_chain(server: &config::Server, launcher: &Launcher) -> Vec<Inspected> {
-    let mut found = Vec::new();
+    let mut running = JoinSet::new();
     for (place, link) in server.probe.chain.iter().enumerate().filter(|(_, link)| link.kind == KIND) {
-        let (on_error, outcome) = match Options::read(&link.options) {
-            Ok(options) => (options.on_error, inspect(&options, launcher, &link.name).await),
-            // Not in a configuration that was checked.
-            Err(error) => (OnError::RefuseStart, Err(error.0)),
-        };
-        found.push(Inspected { place, name: link.name.clone(), on_error, outcome });
+        let (name, launcher, options) = (link.name.clone(), launcher.clone(), Options::read(&link.options));
+        running.spawn(async move {
+            let (on_error, outcome) = match options {
+                Ok(options) => (options.on_error, inspect(&options, &launcher, &name).await),
+                // Not in a configuration that was checked.
+                Err(error) => (OnError::RefuseStart, Err(error.0)),
+            };
+            Inspected { place, name, on_error, outcome }
+        });
     }
+    let mut found = Vec::new();
+    while let Some(ended) = running.join_next().await {
+        found.extend(ended);
+    }
+    found.sort_by_key(|inspected| inspected.place);
     found
 }
 
@@ -46,11 +56,21 @@ pub async fn inspect_chain(server: &config::Server, launcher: &Launcher) -> Vec<
 /// Why the watchdog is not to start: the first plugin that does not load.
 pub async fn admit(servers: &[config::Server], log: &LogHandle, events: &Bus) -> Result<(), String> {
     let mut refusal = Ok(());
-    for server in servers {
+    let mut running = JoinSet::new();
+    for (at, server) in servers.iter().cloned().enumerate() {
+        let log = log.named(&server.name);
+        let launcher = Launcher::own(log).map_err(|error| format!("cannot find this program: {error}"))?;
+        running.spawn(async move { (at, inspect_chain(&server, &launcher).await) });
+    }
+    let mut chains = Vec::new();
+    while let Some(ended) = running.join_next().await {
+        chains.extend(ended);
+    }
+    chains.sort_by_key(|(at, _)| *at);
+    for ((_, chain), server) in chains.into_iter().zip(servers) {
         let name = server.name.as_str();
-        let launcher = Launcher::own(log.named(name)).map_err(|error| format!("cannot find this program: {error}"))?;
         let tell = Tell::bus(events.clone(), name.into());
-        for inspected in inspect_chain(server, &launcher).await {
+        for inspected in chain {
             let (place, plugin) = (inspected.place, inspected.name.clone());
             if let Some(why) = inspected.refusal() {
                 let remedy = "`on_error: skip` starts the server all the same";

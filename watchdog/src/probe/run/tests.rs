@@ -258,3 +258,19 @@ fn a_run_can_be_spawned() {
     let cx = ChannelContext::new(&subject(Era::Stateless), &calls, LinkIndex(0), &[], Instant::now()).remaining();
     assert_eq!(cx, Duration::ZERO);
 }
+
+#[tokio::test(start_paused = true)]
+async fn time_in_which_the_watchdog_itself_stood_still_condemns_nobody_and_is_given_back() {
+    let stopped = || async {
+        tokio::time::advance(12 * SECOND).await;
+        Verdict::Fail("too late".into())
+    };
+    let mut links = [link("stopped", stopped), link("asks", || async { Verdict::Pass })];
+    let report = run_alone(&mut links, ANY).await;
+    assert_eq!(judge(&report), Outcome::Alive, "the next link had its turn");
+    let reason = Verdict::Inconclusive("the watchdog itself was held up for 8 s".into());
+    assert_eq!(report.links[0].verdict, reason);
+    let mut alone = [link("stopped", stopped)];
+    let report = run_alone(&mut alone, ANY).await;
+    assert!(matches!(judge(&report), Outcome::Undecided(_)));
+}
