@@ -340,7 +340,7 @@ fn a_program_that_stops_its_own_guard_leaves_nothing_behind() {
         .start();
     session.initialize();
     poll_until("first check", || file.exists());
-    let guard: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+    let guard: u32 = fs::read_to_string(&file).unwrap().trim().parse().unwrap();
     session.finish();
-    poll_until("end of the guard", || !harness::is_running(guard));
+    poll_until("end of the guard", || !is_running(guard));
 }

@@ -148,7 +148,7 @@ impl Driver {
         self.exit = None;
         self.meter.client_left(now);
         self.front.forget_client();
-        self.chains.end();
+        self.chains.end_session();
         self.report(None);
         self.core = self.core.successor(fastrand::u64(..));
         self.core.start(now, &mut self.effects);

@@ -125,7 +125,9 @@ impl Chain {
     /// A chain that is about to run. `latches` decide which links it leaves out or asks last.
     #[must_use]
     pub fn new(policy: ChainPolicy, links: Vec<Link>, latches: &Latches) -> Self {
-        let order = latches.order(links.len());
+        // Where every link has to pass, none may be left out.
+        let unlearned = Latches::default();
+        let order = if policy.mode == ChainMode::Any { latches } else { &unlearned }.order(links.len());
         let settled = order.is_empty().then(|| Settled::Undecided("the chain has no links".to_owned()));
         let heard = vec![Heard::Nothing; links.len()];
         Self { policy, links, order, position: 0, failed_rounds: 0, round: Round::default(), heard, settled }
@@ -137,17 +139,21 @@ impl Chain {
         if self.settled.is_some() { None } else { self.order.get(self.position).copied() }
     }
 
-    /// How many links of this round have not run yet, the one that is due among them. A time limit for the chain is
-    /// shared out by this, so that a first link which hangs never takes the time of the one that would have answered.
+    /// How many links have not run yet, the one that is due and those of further rounds among them. A time limit for the chain
+    /// is shared out by this, so that a first link which hangs never takes the time of the one that would have answered.
     #[must_use]
     pub fn links_left(&self) -> usize {
-        if self.settled.is_some() { 0 } else { self.order.len() - self.position }
+        if self.settled.is_some() {
+            return 0;
+        }
+        let further = self.policy.confirmations.max(1).saturating_sub(self.failed_rounds + 1) as usize;
+        self.order.len() - self.position + further.saturating_mul(self.order.len())
     }
 
-    /// Which pass through the links this is, from 0.
+    /// Whether the server was found dead for its silence alone.
     #[must_use]
-    pub fn round(&self) -> u32 {
-        self.failed_rounds
+    pub const fn met_silence_alone(&self) -> bool {
+        matches!(self.settled, Some(Settled::Dead { by_silence: true, .. }))
     }
 
     /// Takes the verdict of the link that was due, and what its requests met. A verdict of any other link is stale and

@@ -95,6 +95,9 @@ pub struct Session {
     level: Option<Bytes>,
     subscriptions: Vec<(Box<str>, Bytes)>,
     version: Option<String>,
+    begun: bool,
+    /// Whether the client has asked for something after its handshake.
+    went_on: bool,
     /// Whether a server answered the client's question for its era with a result.
     discovered: bool,
     text_ids: bool,
@@ -175,6 +178,8 @@ impl Session {
             (Era::Unknown | Era::Probing, _) => Era::Handshake,
             (era, _) => era,
         };
+        self.begun = true;
+        self.went_on |= self.opening.is_some() && !matches!(head.method, Method::Initialize | Method::Ping);
         if head.method == Method::Initialize {
             // What is kept for long must not hold on to a whole read buffer.
             let line = Bytes::copy_from_slice(line);
@@ -204,6 +209,22 @@ impl Session {
     /// The client's `initialize` was answered with an error, or cancelled: what was established before still is.
     pub fn refused(&mut self) {
         self.asked = None;
+        if self.opening.is_none() {
+            // It may go on in the other era.
+            self.era = Era::Unknown;
+        }
+    }
+
+    /// Whether the client has asked for anything.
+    #[must_use]
+    pub const fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Whether the client's handshake is complete: it has sent `notifications/initialized`, or goes on as if it had.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.went_on || self.replay_initialized().is_some()
     }
 
     /// What the client was told.

@@ -12,6 +12,7 @@ mod closing;
 mod effect;
 mod notices;
 mod opening;
+mod operator;
 mod probing;
 mod process;
 mod server;
@@ -71,6 +72,8 @@ struct Failure {
 struct ChainRun {
     trigger: Trigger,
     since: Instant,
+    /// Whether the server owed no answer when it began.
+    was_idle: bool,
     for_overdue: bool,
     for_health: bool,
     /// Its result may only warn.
@@ -321,41 +324,6 @@ impl Slot {
         self.opening_deadline = self.opening_deadline.map(|at| at + gap);
         self.emit_clock_jump(gap, out);
         self.event(now, Event::Wake, out);
-    }
-
-    /// An operator switches the server off.
-    pub fn disable(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        self.switched_off = true;
-        self.event(now, Event::Disable, out);
-    }
-
-    /// An operator switches it on.
-    pub fn enable(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        self.switched_off = false;
-        self.event(now, Event::Start, out);
-    }
-
-    /// An operator wants an attempt now.
-    ///
-    /// # Errors
-    /// When the slot is disabled or removed.
-    pub fn retry(&mut self, now: Instant, out: &mut Vec<Effect>) -> Result<(), super::lifecycle::Rejection> {
-        match self.event(now, Event::ForceRetry, out) {
-            Some(super::lifecycle::Admission::Reject(rejection)) => Err(rejection),
-            _ => Ok(()),
-        }
-    }
-
-    /// The configuration changed; `replace` if the process has to be replaced for it. Switching on or off by the configuration
-    /// is [`Self::enable`] and [`Self::disable`].
-    pub fn configure(&mut self, now: Instant, config: Arc<Server>, replace: bool, out: &mut Vec<Effect>) {
-        self.life.set_policy(Policy::new(&config));
-        self.hold.set_limits(config.restart.hold_max_requests, config.restart.hold_max_bytes);
-        self.config = config;
-        self.event(now, Event::Configure(replace), out);
-        if self.life.is_connected() {
-            self.schedule_health(now);
-        }
     }
 
     /// Feeds the lifecycle and carries out what it decides.

@@ -82,7 +82,7 @@ pub fn chain(links: &[LoadedLink], policy: ChainPolicy, latches: &Latches) -> Ch
     Chain::new(policy, links, latches)
 }
 
-/// Runs the links that `chain` asks for, each against its own limit, and every round of them within `total`. `chain`
+/// Runs the links that `chain` asks for, each against its own limit, and all of them, further rounds included, within `total`. `chain`
 /// comes from [`chain`] over the same links.
 ///
 /// Time is shared out so that each link gets some: a first link that hangs leaves the others their part of `total`.
@@ -95,15 +95,16 @@ pub async fn run(
     total: Duration,
 ) -> Report {
     let begin = Instant::now();
-    let mut round = (chain.round(), begin + total);
+    let mut end = begin + total;
     let mut reports = Vec::new();
     while let Some(index) = chain.next_link() {
         let start = Instant::now();
-        if round.0 != chain.round() {
-            round = (chain.round(), start + total);
-        }
-        let share = share(round.1.saturating_duration_since(start), chain.links_left());
+        let share = share(end.saturating_duration_since(start), chain.links_left());
         let (name, verdict, heard, broken) = match links.get_mut(index.0) {
+            Some(link) if share.is_zero() => {
+                let verdict = Verdict::Inconclusive("no time was left for it".to_owned());
+                (link.name.clone(), verdict, Heard::Nothing, link.broken.load(Relaxed))
+            }
             Some(link) => {
                 let limit = link.timeout.min(share);
                 let cx = ChannelContext::new(subject, calls, index, &link.methods, start + limit);
@@ -111,7 +112,7 @@ pub async fn run(
                 let late = start.elapsed().saturating_sub(limit + GRACE);
                 let verdict = if late < HELD_UP { verdict } else { discounted(verdict, late) };
                 if late >= HELD_UP {
-                    round.1 += late;
+                    end += late;
                 }
                 (link.name.clone(), verdict, cx.heard(), link.broken.load(Relaxed))
             }

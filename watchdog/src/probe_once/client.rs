@@ -14,6 +14,9 @@ const HANDSHAKE: &str = "2025-11-25";
 /// The first one without.
 const STATELESS: &str = "2026-07-28";
 
+/// How long the answer may take that shows that the session is complete.
+const SETTLE: Duration = Duration::from_secs(1);
+
 /// A session with the watchdog.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -37,7 +40,9 @@ impl Session {
         let params = json!({ "protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": us });
         let refused = match self.ask("initialize", &params, limit).await? {
             Ok(()) => {
-                return self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+                self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+                self.settle("ping", &Value::Null).await;
+                return Ok(());
             }
             Err(error) if is_ours(&error) => return Err(told(&error)),
             Err(error) => error,
@@ -48,7 +53,11 @@ impl Session {
             "io.modelcontextprotocol/clientCapabilities": {},
         });
         match self.ask("server/discover", &json!({ "_meta": meta }), limit).await? {
-            Ok(()) => Ok(()),
+            // The first request that is not a question for the era settles it.
+            Ok(()) => {
+                self.settle("tools/list", &json!({ "_meta": meta })).await;
+                Ok(())
+            }
             Err(error) => Err(format!(
                 "the server opens no session: to initialize it answered {}, to server/discover {}",
                 told(&refused),
@@ -57,10 +66,20 @@ impl Session {
         }
     }
 
+    /// Sends a request so that the session is complete before the chain begins: what was written before it has been read once it
+    /// is answered. A server that does not answer is for the chain to judge.
+    async fn settle(&mut self, method: &str, params: &Value) {
+        _ = self.ask(method, params, SETTLE).await;
+    }
+
     async fn ask(&mut self, method: &str, params: &Value, limit: Duration) -> Result<Result<(), Value>, String> {
         let id = self.next_id;
         self.next_id += 1;
-        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await?;
+        let mut request = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+        if !params.is_null() {
+            request["params"] = params.clone();
+        }
+        self.say(&request).await?;
         let answer = timeout(limit, self.answer(id)).await;
         answer.unwrap_or_else(|_| Err(format!("no answer to {method} within {} s", limit.as_secs_f64())))
     }

@@ -103,6 +103,12 @@ impl Chains {
         self.links = None;
     }
 
+    /// A session has ended: nobody waits for an answer any more.
+    pub(super) fn end_session(&mut self) {
+        self.end();
+        self.calls.clear();
+    }
+
     /// Drops the chain that runs.
     pub(super) fn end(&mut self) {
         self.broken = None;
@@ -124,14 +130,14 @@ impl Chains {
         (sender.send(reply).is_err() && answered).then_some(link)
     }
 
-    /// What the chain wants or has found.
-    pub(super) fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<ChainNews> {
+    /// What the chain wants or has found. With `wanted` unset no request is taken, which holds its probes back.
+    pub(super) fn poll_news(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<ChainNews> {
         if let Some(generation) = self.broken.take() {
             return Poll::Ready(ChainNews::Broken(generation));
         }
         let Some(running) = &mut self.running else { return Poll::Pending };
         let generation = running.generation;
-        if let Poll::Ready(Some(request)) = running.requests.poll_recv(cx) {
+        if wanted && let Poll::Ready(Some(request)) = running.requests.poll_recv(cx) {
             self.next_call += 1;
             let call = CallId(self.next_call);
             let params = (!request.params.is_null()).then(|| request.params.to_string().into_bytes());

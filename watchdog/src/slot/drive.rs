@@ -134,7 +134,8 @@ impl Driver {
     }
 
     fn look_at_chain(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        let Poll::Ready(news) = self.chains.poll_news(cx) else { return false };
+        let wanted = self.runtime.as_ref().is_none_or(|(_, runtime)| runtime.backlog() < FULL);
+        let Poll::Ready(news) = self.chains.poll_news(cx, wanted) else { return false };
         match news {
             ChainNews::Call { generation, call, method, params } => {
                 self.core.probe_call(now, generation, call, &method, params.as_deref(), &mut self.effects);

@@ -153,3 +153,12 @@ fn list_changes_are_announced_by_kind() {
     assert_eq!(knows.hash(), knows.clone().hash());
     assert_ne!(knows.hash(), Told::default().hash());
 }
+
+#[test]
+fn a_client_whose_initialize_was_refused_may_go_on_in_the_other_era() {
+    let mut session = after(&[INITIALIZE]);
+    session.refused();
+    assert_eq!((session.era(), session.is_open()), (Era::Unknown, false));
+    observe(&mut session, STATELESS);
+    assert_eq!((session.era(), session.is_open()), (Era::Stateless, true));
+}

@@ -119,7 +119,7 @@ impl Slot {
     /// Ends because there is no server and will be none. A client that has not spoken yet is given a moment to do so: only
     /// the answer to a request can tell it why.
     pub(super) fn close_for_want_of_server(&mut self, now: Instant, exit: Exit, out: &mut Vec<Effect>) {
-        if self.session.era() == Era::Unknown && self.closing.is_none() {
+        if !self.session.has_begun() && self.closing.is_none() {
             self.first_word = Some(FirstWord { until: now + FIRST_WORD, over: false });
         }
         self.close(now, exit, out);

@@ -10,7 +10,7 @@ use probe_api::{ProcessFacts, Snapshot, Trigger};
 use super::answer::DEADLINE;
 use super::{ChainRun, Effect, Opening, ProbeReply, Slot};
 use crate::core::backoff::spread;
-use crate::core::chain::{Chain, Evidence, LinkIndex, Outcome};
+use crate::core::chain::{Chain, Evidence, Latches, LinkIndex, Outcome};
 use crate::core::ids::{CallId, Generation};
 use crate::core::lifecycle::Event;
 use crate::core::own::{OwnRequest, Purpose};
@@ -66,6 +66,7 @@ impl Slot {
         self.chain = Some(ChainRun {
             trigger,
             since: now,
+            was_idle: self.ledger.is_empty(),
             for_overdue,
             for_health: trigger == Trigger::Periodic,
             warn_only,
@@ -126,8 +127,8 @@ impl Slot {
         }
         let method_sent = Method::from_name(method.as_bytes());
         let too_early = match self.session.era() {
-            // Before `initialize` is answered only `ping` may be sent.
-            Era::Handshake => self.session.awaits_handshake() && method_sent != Method::Ping,
+            // Before the handshake is complete only `ping` may be sent.
+            Era::Handshake => !self.session.is_settled() && method_sent != Method::Ping,
             Era::Probing => method_sent != Method::Discover,
             Era::Unknown | Era::Stateless => false,
         };
@@ -171,6 +172,15 @@ impl Slot {
         {
             outcome = Outcome::Dead(format!("busy for longer than probe.busy_max: {reason}"));
         }
+        if let Outcome::Dead(reason) = &outcome
+            && !run.for_overdue
+            && !chain.met_silence_alone()
+            && run.was_idle
+            && !self.ledger.is_empty()
+        {
+            // It was judged while it had nothing to do, which it has now.
+            outcome = Outcome::Undecided(format!("a request came during the check ({reason})"));
+        }
         self.emit_probe_outcome(&outcome, now.saturating_duration_since(run.since), out);
         self.judge(now, generation, run, outcome.clone(), out);
         if !self.parked.is_empty() {
@@ -181,9 +191,18 @@ impl Slot {
 
     /// The chain broke down: nothing is known.
     pub fn chain_broken(&mut self, now: Instant, generation: Generation, out: &mut Vec<Effect>) {
-        let run = self.chain.take_if(|_| self.life.live() == Some(generation));
-        if let Some(run) = run {
-            self.judge(now, generation, run, Outcome::Undecided("the chain broke down".to_owned()), out);
+        let Some(run) = self.chain.take_if(|_| self.life.live() == Some(generation)) else { return };
+        self.changed = true;
+        self.judge(now, generation, run, Outcome::Undecided("the chain broke down".to_owned()), out);
+        self.resume_parked(now, out);
+    }
+
+    /// Another chain takes the place of this one: what was learned of its links says nothing of others in their places.
+    pub(super) fn forget_chain(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.latches = Latches::default();
+        if let (Some(_), Some(generation)) = (self.chain, self.life.live()) {
+            out.push(Effect::EndChain);
+            self.chain_broken(now, generation, out);
         }
     }
 

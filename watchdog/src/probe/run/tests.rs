@@ -148,11 +148,11 @@ async fn a_short_total_is_shared_between_the_links() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_round_of_a_confirmation_has_its_own_total() {
+async fn all_rounds_of_a_confirmation_share_one_total() {
     let twice = ChainPolicy { confirmations: 2, ..ANY };
     let (report, seen) = run_against(&mut default_links(), twice, TOTAL, |_| None).await;
     assert_eq!(seen, ["ping", "tools/list", "ping", "tools/list"]);
-    assert_eq!(report.elapsed, 12 * SECOND);
+    assert_eq!(report.elapsed, TOTAL, "and not four times three seconds");
     assert!(matches!(judge(&report), Outcome::Dead(_)));
 }
 
@@ -273,4 +273,19 @@ async fn time_in_which_the_watchdog_itself_stood_still_condemns_nobody_and_is_gi
     let mut alone = [link("stopped", stopped)];
     let report = run_alone(&mut alone, ANY).await;
     assert!(matches!(judge(&report), Outcome::Undecided(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_for_which_no_time_is_left_is_not_asked_and_condemns_nobody() {
+    let long = || async {
+        sleep(Duration::from_secs(2)).await;
+        Verdict::Unsupported
+    };
+    let mut links = [link("long", long), link("late", || async { Verdict::Fail("asked".into()) })];
+    let report = {
+        let (calls, _requests) = mpsc::channel(1);
+        let chain = chain(&links, ANY, &Latches::default());
+        run(&mut links, chain, &subject(Era::Handshake), &calls, Duration::ZERO).await
+    };
+    assert!(report.links.iter().all(|link| matches!(link.verdict, Verdict::Inconclusive(_))), "{:?}", report.links);
 }
