@@ -69,7 +69,12 @@ impl Session {
     /// Sends a request so that the session is complete before the chain begins: what was written before it has been read once it
     /// is answered. A server that does not answer is for the chain to judge.
     async fn settle(&mut self, method: &str, params: &Value) {
-        _ = self.ask(method, params, SETTLE).await;
+        let id = self.next_id;
+        if self.ask(method, params, SETTLE).await.is_err() {
+            // Nothing that is in flight is to explain the silence.
+            let params = json!({ "requestId": id });
+            _ = self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })).await;
+        }
     }
 
     async fn ask(&mut self, method: &str, params: &Value, limit: Duration) -> Result<Result<(), Value>, String> {
