@@ -12,6 +12,7 @@ mod init;
 mod interop;
 mod links;
 mod metrics;
+mod mgmt;
 mod operator;
 mod plugin;
 mod plugin_sessions;

@@ -22,6 +22,7 @@ mod events;
 mod health;
 pub mod import;
 mod logs;
+mod mcp;
 pub mod operator;
 mod original;
 pub mod plugins;

@@ -10,7 +10,7 @@ pub mod find;
 mod http;
 pub mod server;
 
-pub use api::{Check, Watchdog};
+pub use api::{Check, Info, Watchdog};
 pub use endpoint::Endpoint;
 pub use error::ClientError;
 pub use http::Lines;

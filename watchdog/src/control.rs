@@ -11,6 +11,7 @@ mod events;
 mod health;
 mod limit;
 mod listen;
+pub mod mcp;
 pub mod metrics;
 pub mod model;
 mod openapi;
@@ -58,16 +59,32 @@ struct Shared {
     /// Servers that have been connected: a later loss does not undo a start.
     started: Mutex<HashSet<Arc<str>>>,
     listeners: Arc<Semaphore>,
+    /// Whether the tools for models switch servers on and off.
+    allow_disable: bool,
     /// Turns true when the program ends.
     closing: watch::Receiver<bool>,
 }
 
 impl Plane {
-    /// What the router serves. `closing` ends streams when it turns true.
+    /// What the router serves. With `allow_disable` models may switch servers off. `closing` ends streams when it turns true.
     #[must_use]
-    pub fn new(handle: Handle, ready: Ready, probes: Vec<String>, closing: watch::Receiver<bool>) -> Self {
+    pub fn new(
+        handle: Handle,
+        ready: Ready,
+        allow_disable: bool,
+        probes: Vec<String>,
+        closing: watch::Receiver<bool>,
+    ) -> Self {
         let (started, listeners) = (Mutex::default(), Arc::new(Semaphore::new(LISTENERS)));
-        Self { shared: Arc::new(Shared { handle, ready, probes, started, listeners, closing }) }
+        Self { shared: Arc::new(Shared { handle, ready, probes, started, listeners, allow_disable, closing }) }
+    }
+
+    /// The tools for models, over the servers of this process.
+    #[must_use]
+    fn manager(&self) -> mcp::Manager {
+        let Shared { handle, listeners, allow_disable, closing, .. } = &*self.shared;
+        let backend = mcp::Local::new(handle.clone(), listeners.clone());
+        mcp::Manager::new(Arc::new(backend), *allow_disable, closing.clone())
     }
 
     /// The way to the slots.
@@ -88,7 +105,7 @@ pub struct Control {
 #[must_use]
 pub fn start(config: &Config, name: &str, handle: &Handle, probes: Vec<String>) -> Control {
     let (closing, closed) = watch::channel(false);
-    let plane = Plane::new(handle.clone(), config.ready, probes, closed.clone());
+    let plane = Plane::new(handle.clone(), config.ready, config.mgmt.allow_disable, probes, closed.clone());
     let mut tasks = JoinSet::new();
     let wanted = &config.control;
     let access = match &wanted.listen {

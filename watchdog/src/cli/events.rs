@@ -35,7 +35,7 @@ impl Arguments {
     pub(super) async fn run(&self, there: &Whereabouts, to: &mut Output<'_>) -> Outcome {
         let watchdog = there.watchdog(self.target.name.as_deref()).await?;
         // What has happened ends with the latest that there is now.
-        let last = if self.follow { None } else { Some(watchdog.latest_event().await?) };
+        let last = if self.follow { None } else { Some(watchdog.info().await?.sequence) };
         let since = if self.follow { self.since } else { Some(self.since.unwrap_or_default()) };
         if last.is_some_and(|last| last <= since.unwrap_or_default()) {
             return Ok(Exit::Done);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nix::unistd::getuid;
 
-use super::{Stop, disable, enable, events, health, logs, probe, reload, retry, status};
+use super::{Stop, disable, enable, events, health, logs, mcp, probe, reload, retry, status};
 use crate::client::{ClientError, Endpoint, Server, Watchdog, find};
 use crate::config::Token;
 use crate::control::runtime_dir;
@@ -77,6 +77,8 @@ pub(super) enum Task {
     Health(health::Arguments),
     /// Make a watchdog read its configuration again
     Reload(reload::Arguments),
+    /// Offer models tools for all of this: an MCP server on stdin and stdout
+    Mcp(mcp::Arguments),
 }
 
 /// Where a command writes.
@@ -88,7 +90,7 @@ pub(super) struct Output<'a> {
 }
 
 /// Where watchdogs are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Whereabouts {
     /// The one that was named.
     Named(Watchdog),
@@ -157,6 +159,7 @@ impl Task {
             Self::Logs(typed) => &typed.target.access,
             Self::Health(typed) => &typed.target.access,
             Self::Reload(typed) => &typed.target.access,
+            Self::Mcp(typed) => &typed.access,
         }
     }
 
@@ -171,6 +174,7 @@ impl Task {
             Self::Logs(typed) => typed.run(there, to).await,
             Self::Health(typed) => typed.run(there, to).await,
             Self::Reload(typed) => typed.run(there, to).await,
+            Self::Mcp(typed) => typed.run(there).await,
         }
     }
 }
@@ -183,6 +187,8 @@ impl Operate {
     pub fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let outcome = runtime.block_on(self.task.run(&self.whereabouts, &mut Output { out, err }));
+        // A read of stdin that waits would hold up the end.
+        runtime.shutdown_background();
         match outcome.and_then(|exit| Ok(out.flush().map(|()| exit)?)) {
             Ok(exit) => Ok(exit),
             Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),

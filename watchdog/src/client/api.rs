@@ -11,7 +11,7 @@ use super::http::{self, Call, Lines, Reply, response_is_good};
 use super::{ClientError, Endpoint, Server};
 use crate::config::Token;
 use crate::control::runtime_dir;
-use crate::engine::{Accepted, ProbeReport};
+use crate::engine::{Accepted, ProbeReport, RetriedAll, Which};
 
 /// How long a watchdog may take for what it knows already.
 const SOON: Duration = Duration::from_secs(5);
@@ -56,9 +56,13 @@ struct Changed {
     changed: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Latest {
-    sequence: u64,
+/// The watchdog itself, as far as it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Info {
+    /// Its process.
+    pub pid: u32,
+    /// The number of the latest event.
+    pub sequence: u64,
 }
 
 /// RFC 9457, as far as it is shown.
@@ -98,6 +102,14 @@ impl Watchdog {
     pub async fn servers(&self, limit: Duration) -> Result<Vec<Server>, ClientError> {
         let Servers { servers } = self.get("/mcp/servers", limit).await?;
         servers.into_iter().map(|value| Server::read(value).map_err(|error| self.strange(&error))).collect()
+    }
+
+    /// An attempt now of all servers that are meant.
+    ///
+    /// # Errors
+    /// As every call.
+    pub async fn retry_all(&self, which: Which) -> Result<RetriedAll, ClientError> {
+        self.post(&format!("/mcp/servers/retry-all?state={}", which.name()), SOON).await
     }
 
     /// An attempt now; with `wait`, until the server is connected.
@@ -164,13 +176,12 @@ impl Watchdog {
         }
     }
 
-    /// The number of the latest event.
+    /// The watchdog itself.
     ///
     /// # Errors
     /// As every call.
-    pub async fn latest_event(&self) -> Result<u64, ClientError> {
-        let Latest { sequence } = self.get("/server_info", SOON).await?;
-        Ok(sequence)
+    pub async fn info(&self) -> Result<Info, ClientError> {
+        self.get("/server_info", SOON).await
     }
 
     /// Events as they happen, a JSON object a line; with `since`, first those after this number that are still known. It ends

@@ -56,6 +56,10 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         "parameters": parameters,
         "responses": responses,
     });
+    if route.reads {
+        let schema = json!({ "schema": { "type": "object" } });
+        operation["requestBody"] = json!({ "required": true, "content": { "application/json": schema } });
+    }
     if !route::is_open(route.path) {
         // Without a token where none is configured, and on the unix socket.
         operation["security"] = json!([{ "token": [] }, {}]);
@@ -109,6 +113,10 @@ fn response(status: u16, content: Content, generator: &mut SchemaGenerator) -> V
         Content::OpenApi => {
             ("OpenAPI 3.1".to_owned(), json!({ "application/json": { "schema": { "type": "object" } } }))
         }
+        Content::Mcp => (
+            "JSON-RPC 2.0, as MCP has it".to_owned(),
+            json!({ "application/json": { "schema": { "type": "object" } } }),
+        ),
     };
     json!({ "description": description, "content": content })
 }

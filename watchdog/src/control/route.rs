@@ -9,7 +9,7 @@ use schemars::{Schema, SchemaGenerator};
 
 use super::limit::{LONGEST, USUAL};
 use super::model::{Logs, Reloaded, ServerDetail, ServerInfo, ServerList, Taken};
-use super::{Plane, events, health, process, servers};
+use super::{Plane, events, health, mcp, process, servers};
 use crate::engine::{Accepted, CatalogReport, ProbeReport, RetriedAll, ServerStatus};
 
 /// The paths of probes, which need no token.
@@ -32,6 +32,8 @@ pub(super) struct Route {
     pub(super) answers: Vec<(u16, Content)>,
     /// How long it may take; `None` where it sees to that itself.
     pub(super) limit: Option<Duration>,
+    /// Whether it reads a body.
+    pub(super) reads: bool,
     pub(super) handler: MethodRouter<Plane>,
 }
 
@@ -50,6 +52,8 @@ pub(super) enum Content {
     Problem(&'static str),
     /// JSON that is described elsewhere.
     OpenApi,
+    /// An MCP message.
+    Mcp,
 }
 
 fn json<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -58,7 +62,16 @@ fn json<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 
 impl Route {
     fn new(method: Method, path: &'static str, summary: &'static str, handler: MethodRouter<Plane>) -> Self {
-        Self { method, path, summary, query: Vec::new(), answers: Vec::new(), limit: Some(USUAL), handler }
+        Self {
+            method,
+            path,
+            summary,
+            query: Vec::new(),
+            answers: Vec::new(),
+            limit: Some(USUAL),
+            reads: false,
+            handler,
+        }
     }
 
     fn answers(mut self, status: u16, content: Content) -> Self {
@@ -78,6 +91,11 @@ impl Route {
     const fn within(mut self, limit: Option<Duration>) -> Self {
         self.limit = limit;
         self
+    }
+
+    /// Takes an MCP message.
+    fn mcp(self) -> Self {
+        Self { limit: None, reads: true, ..self }.answers(200, Content::Mcp)
     }
 
     /// About the server that the path names.
@@ -174,6 +192,7 @@ pub(super) fn all() -> Vec<Route> {
             .within(None)
             .answers(200, Content::Events)
             .of_server(),
+        post("/mcp", "The tools for models: MCP over Streamable HTTP, without sessions", mcp::handle).mcp(),
         post("/config/reload", "Read the configuration again", process::reload)
             .json::<Reloaded>(200)
             .answers(422, Content::Problem("config_rejected")),

@@ -28,7 +28,7 @@ fn table(routes: Vec<Route>) -> Router<Plane> {
         if let Some(limit) = route.limit {
             handler = handler.route_layer(middleware::from_fn_with_state(limit, limit::within));
         }
-        if route.method == Method::POST {
+        if route.method == Method::POST && !route.reads {
             handler = handler.route_layer(middleware::from_fn(body::expect_none));
         }
         router.route(route.path, handler)

@@ -2,9 +2,9 @@
 
 mod document;
 mod events;
-mod fake;
+pub(super) mod fake;
 mod probes;
-mod schema;
+pub(super) mod schema;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -21,6 +21,9 @@ fn operations(document: &Value) -> Vec<(Method, String, Value)> {
     all.collect()
 }
 
+/// What any MCP server answers.
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
 /// Asks it as described, of a server of this name.
 async fn check(
     fake: &Fake,
@@ -29,7 +32,14 @@ async fn check(
     server: &str,
 ) -> u16 {
     let uri = path.replace("{id}", server);
-    let request = Request::builder().method(method).uri(&uri).body(Body::empty()).unwrap();
+    let request = Request::builder().method(method).uri(&uri);
+    let request = if operation["requestBody"].is_object() {
+        let headers = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+        let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
+        request.header("host", "localhost").body(Body::from(PING)).unwrap()
+    } else {
+        request.body(Body::empty()).unwrap()
+    };
     let answer = if path == "/mcp/events" {
         // It does not end by itself.
         fake.closing.send_replace(true);

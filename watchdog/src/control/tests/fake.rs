@@ -23,14 +23,14 @@ use crate::events::{Bus, EventWriter};
 use crate::telemetry::LogHandle;
 
 /// A slot that does what it is told at once, as far as its picture goes.
-pub(super) struct FakeSlot {
-    pub(super) handle: SlotHandle,
-    pub(super) picture: watch::Sender<Published>,
-    pub(super) retries: Arc<AtomicU32>,
+pub(in crate::control) struct FakeSlot {
+    pub(in crate::control) handle: SlotHandle,
+    pub(in crate::control) picture: watch::Sender<Published>,
+    pub(in crate::control) retries: Arc<AtomicU32>,
 }
 
 impl FakeSlot {
-    pub(super) fn new(name: &str) -> Self {
+    pub(in crate::control) fn new(name: &str) -> Self {
         let slot = Slot::new(Arc::new(server()), Role::default(), 1).snapshot();
         let (picture, published) = watch::channel(Published { slot, last_probe: None });
         let (commands, orders) = mpsc::unbounded_channel();
@@ -46,19 +46,19 @@ impl FakeSlot {
         Self { handle, picture, retries }
     }
 
-    pub(super) fn connected(name: &str) -> Self {
+    pub(in crate::control) fn connected(name: &str) -> Self {
         let slot = Self::new(name);
         slot.paint(connect);
         slot
     }
 
-    pub(super) fn failed(name: &str) -> Self {
+    pub(in crate::control) fn failed(name: &str) -> Self {
         let slot = Self::new(name);
         slot.paint(|slot| (slot.state, slot.status) = ("PermanentlyFailed", "failed"));
         slot
     }
 
-    pub(super) fn paint(&self, change: impl FnOnce(&mut SlotSnapshot)) {
+    pub(in crate::control) fn paint(&self, change: impl FnOnce(&mut SlotSnapshot)) {
         self.picture.send_modify(|published| change(&mut published.slot));
     }
 }
@@ -128,32 +128,32 @@ fn alive() -> ProbeReport {
 }
 
 /// A process with these slots.
-pub(super) struct Fake {
-    pub(super) plane: Plane,
-    pub(super) events: Bus,
-    pub(super) orders: mpsc::UnboundedReceiver<Order>,
-    pub(super) closing: watch::Sender<bool>,
+pub(in crate::control) struct Fake {
+    pub(in crate::control) plane: Plane,
+    pub(in crate::control) events: Bus,
+    pub(in crate::control) orders: mpsc::UnboundedReceiver<Order>,
+    pub(in crate::control) closing: watch::Sender<bool>,
     router: Router,
 }
 
 /// An answer, read to its end.
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: String,
+pub(in crate::control) struct Answer {
+    pub(in crate::control) status: StatusCode,
+    pub(in crate::control) headers: HeaderMap,
+    pub(in crate::control) body: String,
 }
 
 impl Answer {
-    pub(super) fn json(&self) -> Value {
+    pub(in crate::control) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    pub(super) fn media_type(&self) -> &str {
+    pub(in crate::control) fn media_type(&self) -> &str {
         self.headers[header::CONTENT_TYPE].to_str().unwrap().split(';').next().unwrap()
     }
 
     #[track_caller]
-    pub(super) fn is_problem(&self, status: u16, code: &str) -> Value {
+    pub(in crate::control) fn is_problem(&self, status: u16, code: &str) -> Value {
         let problem = self.json();
         assert_eq!((self.status.as_u16(), self.media_type()), (status, "application/problem+json"), "{problem}");
         assert_eq!((problem["status"].as_u64(), problem["code"].as_str()), (Some(status.into()), Some(code)));
@@ -162,46 +162,46 @@ impl Answer {
 }
 
 impl Fake {
-    pub(super) fn new(slots: &[&FakeSlot]) -> Self {
+    pub(in crate::control) fn new(slots: &[&FakeSlot]) -> Self {
         Self::that_requires(Require::Any, slots)
     }
 
-    pub(super) fn that_requires(require: Require, slots: &[&FakeSlot]) -> Self {
+    pub(in crate::control) fn that_requires(require: Require, slots: &[&FakeSlot]) -> Self {
         let events = Events { stderr: EventForm::Off, format: EventFormat::Jsonl, file: None, ring: 4, throttle: None };
         let events = Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring);
         let (sender, orders) = mpsc::unbounded_channel();
         let handle = Handle::new(Info::of_this_process(Some("/etc/x.yaml".into())), events.clone(), sender);
         handle.set_slots(slots.iter().map(|slot| slot.handle.clone()).collect());
         let (closing, closed) = watch::channel(false);
-        let plane = Plane::new(handle, Ready { require }, vec!["ping".to_owned()], closed);
+        let plane = Plane::new(handle, Ready { require }, false, vec!["ping".to_owned()], closed);
         let router = router(&plane, Access::Unix);
         Self { plane, events, orders, closing, router }
     }
 
-    pub(super) async fn ask(&self, request: Request<Body>) -> axum::response::Response {
+    pub(in crate::control) async fn ask(&self, request: Request<Body>) -> axum::response::Response {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
-    pub(super) async fn send(&self, request: Request<Body>) -> Answer {
+    pub(in crate::control) async fn send(&self, request: Request<Body>) -> Answer {
         let (parts, body) = self.ask(request).await.into_parts();
         let body = String::from_utf8(to_bytes(body, usize::MAX).await.unwrap().to_vec()).unwrap();
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
-    pub(super) async fn request(&self, method: Method, uri: &str) -> Answer {
+    pub(in crate::control) async fn request(&self, method: Method, uri: &str) -> Answer {
         self.send(Request::builder().method(method).uri(uri).body(Body::empty()).unwrap()).await
     }
 
-    pub(super) async fn get(&self, uri: &str) -> Answer {
+    pub(in crate::control) async fn get(&self, uri: &str) -> Answer {
         self.request(Method::GET, uri).await
     }
 
-    pub(super) async fn post(&self, uri: &str) -> Answer {
+    pub(in crate::control) async fn post(&self, uri: &str) -> Answer {
         self.request(Method::POST, uri).await
     }
 
     /// With a body of this type.
-    pub(super) async fn carry(&self, uri: &str, media_type: &str, body: impl Into<Body>) -> Answer {
+    pub(in crate::control) async fn carry(&self, uri: &str, media_type: &str, body: impl Into<Body>) -> Answer {
         let request = Request::post(uri).header(header::CONTENT_TYPE, media_type);
         self.send(request.body(body.into()).unwrap()).await
     }

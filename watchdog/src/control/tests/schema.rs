@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// What is wrong with `value`, by its place.
-pub(super) fn faults(document: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+pub(in crate::control) fn faults(document: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut found = Vec::new();
     check(document, schema, value, at, &mut found);
     found

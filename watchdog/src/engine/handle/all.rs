@@ -11,7 +11,7 @@ use super::{Handle, SlotHandle};
 use crate::engine::{Accepted, Command, CommandError};
 
 /// Which servers a retry of all of them means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Which {
     /// Those that have failed for good.
@@ -19,6 +19,17 @@ pub enum Which {
     Failed,
     /// Every one that is enabled, those that are connected too.
     Any,
+}
+
+impl Which {
+    /// The word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Any => "any",
+        }
+    }
 }
 
 /// What became of a retry of several servers.
