@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use harness::{Setup, Signal, Value, is_running, json, tool_call};
 
@@ -124,6 +125,36 @@ fn a_program_that_fails_has_the_server_replaced_although_that_answers() {
 }
 
 #[test]
+fn a_program_that_writes_without_end_ends_in_time_and_delays_nobody() {
+    for (flood, told) in [("yes >&2", true), ("yes", false)] {
+        let script = Script::new(&format!("[ -e failed ] && exit 0; touch failed; {flood}"));
+        let session = script.setup("name: db, timeout: 1s").start();
+        session.initialize();
+        let begin = Instant::now();
+        session.send(tool_call(1, "silence", json!({})));
+        poll_until("check", || script.path("failed").exists());
+        let mut id = 2;
+        while events(&session, "probe_failed").is_empty() {
+            session.send(tool_call(id, "life", json!({})));
+            session.answer(id);
+            assert!(session.took(id) < Duration::from_millis(800), "call {id} took {:?}", session.took(id));
+            assert!(begin.elapsed() < Duration::from_secs(5), "the check does not end");
+            id += 1;
+        }
+        assert!(id > 5, "{id} calls in a second");
+        assert_eq!(error_of(&wait_event(&session, "probe_failed")), "db: did not end within 1s");
+        let left_out = " lines that the probe printed were left out: too many";
+        if told {
+            session.wait_stderr(left_out);
+        }
+        assert!(session.stderr().matches(r#""target":"probe""#).count() < 200, "the log has the beginning");
+        session.wait_life(2);
+        session.answer(1);
+        session.finish();
+    }
+}
+
+#[test]
 fn nagios_codes_are_busy_bad_and_unknown() {
     let script = Script::new("echo state; read code < code; exit \"$code\"");
     let code = |code: &str| fs::write(script.path("code"), format!("{code}\n")).unwrap();
@@ -203,7 +234,7 @@ fn output_without_end_and_input_without_a_reader_hinder_nobody() {
 fn a_program_that_is_not_there_is_refused_before_anything_starts() {
     let nowhere = Path::new("/no/such/check");
     let session = setup().options(chain(nowhere, "name: db")).start();
-    let status = session.wait_exit(std::time::Duration::from_secs(5));
+    let status = session.wait_exit(Duration::from_secs(5));
     assert_eq!(status.code(), Some(78));
     assert!(
         session.stderr().contains("cannot execute `/no/such/check`: there is no such file"),
@@ -250,7 +281,7 @@ fn a_watchdog_that_is_killed_takes_the_program_along() {
     let near = script.pid("near");
     session.signal(Signal::SIGKILL);
     poll_until("end of the program", || !is_running(near));
-    session.wait_none_left(std::time::Duration::from_secs(5));
+    session.wait_none_left(Duration::from_secs(5));
 }
 
 #[test]
@@ -276,10 +307,10 @@ fn hundreds_of_runs_leave_no_descriptors_and_no_processes() {
     let session = script.setup("timeout: 5s").options(OFTEN).start();
     session.initialize();
     let reach = |wanted: usize| {
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_secs(60);
         while rounds() < wanted {
-            assert!(std::time::Instant::now() < until, "{} of {wanted} rounds", rounds());
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            assert!(Instant::now() < until, "{} of {wanted} rounds", rounds());
+            std::thread::sleep(Duration::from_millis(5));
         }
     };
     reach(10);

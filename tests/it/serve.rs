@@ -95,6 +95,25 @@ fn each_server_has_its_own_client_and_its_own_deaths() {
     serving.end();
 }
 
+/// Short lines cost the most: each is looked at, and goes to the log.
+#[test]
+fn servers_that_write_without_end_delay_nobody() {
+    let loud = |script: &str| format!("{{ command: sh, args: ['-c', '{script}'] }}");
+    let servers = [("calm", server("")), ("complains", loud("yes >&2")), ("babbles", loud("yes"))];
+    let serving = Serving::start_with(&file(&servers), |setup| setup.env("MCP_WATCHDOG_LOG__FORMAT", "json"));
+    let client = serving.client("calm");
+    client.initialize();
+    for target in ["stderr", "stdout"] {
+        serving.process.wait_stderr(&format!(r#""target":"{target}""#));
+    }
+    for id in 1..40 {
+        life(&client, id);
+        assert!(client.took(id) < Duration::from_millis(800), "call {id} took {:?}", client.took(id));
+    }
+    client.finish();
+    serving.end();
+}
+
 #[test]
 fn a_client_that_leaves_makes_room_for_the_next_who_finds_a_fresh_server() {
     let serving = Serving::start(&file(&[("one", server(""))]));

@@ -23,6 +23,7 @@ pub mod core;
 mod demo;
 mod ecosystem;
 pub mod engine;
+mod event_loop;
 pub mod events;
 pub mod exit;
 pub mod front;

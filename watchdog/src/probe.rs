@@ -11,6 +11,7 @@
 mod context;
 mod exec;
 pub mod plugin;
+mod printed;
 pub mod registry;
 mod run;
 

@@ -15,7 +15,6 @@ use std::process::ExitCode;
 
 use crate::exit::Exit;
 
-pub(crate) mod allowance;
 mod functions;
 mod instance;
 mod load;

@@ -16,6 +16,7 @@ use crate::config::load::Loaded;
 use crate::core::slot::Role;
 use crate::engine::signals::Signals;
 use crate::engine::{Command, Handle, Info, ProbeReport};
+use crate::event_loop;
 use crate::events::{Bus, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
@@ -58,7 +59,7 @@ pub(crate) fn run(once: &ProbeOnce, registry: Registry) -> Exit {
 
 fn probe(loaded: &Loaded, registry: Registry, log: LogHandle) -> Result<ProbeReport, String> {
     let failed = |error: io::Error| format!("the watchdog failed: {}", chain_text(&error));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let runtime = event_loop::start().map_err(failed)?;
     runtime.block_on(async {
         let server = Arc::new(loaded.config.only().clone());
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed)?;

@@ -17,6 +17,7 @@ use crate::config::{Change, Config, diff};
 use crate::control;
 use crate::engine::signals::Signals;
 use crate::engine::{Handle, Info, Order};
+use crate::event_loop;
 use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::probe::{Registry, plugin};
@@ -47,7 +48,7 @@ pub(crate) fn run(input: Input, loaded: Loaded, registry: Registry) -> Exit {
 }
 
 fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = event_loop::start()?;
     runtime.block_on(async {
         let mut signals = Signals::catch()?;
         let for_servers = Signals::catch_for_server()?;

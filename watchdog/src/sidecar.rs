@@ -13,6 +13,7 @@ use crate::control;
 use crate::core::slot::Role;
 use crate::engine::signals::Signals;
 use crate::engine::{Command, Handle, Info, Order, SlotHandle};
+use crate::event_loop;
 use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
@@ -44,7 +45,7 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
 }
 
 fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = event_loop::start()?;
     runtime.block_on(async {
         // Before anything else could print into the protocol.
         let (source, sink) = stdio::take()?;

@@ -7,6 +7,7 @@
 //! Through it go, each on one line: what `tracing` is given, events (`events::write`), the server's stderr, and stray
 //! lines of its stdout. The target `mcp` is for what is said about a server; in text it is shown as `[mcp]` (requirement
 //! S285).
+pub(crate) mod allowance;
 mod fields;
 mod format;
 pub mod plain;
@@ -158,6 +159,8 @@ impl LogHandle {
         let line = &line[..line.len().min(LONGEST_LINE)];
         match self.shared.format {
             LogFormat::Text => queue.push(&[self.speaker.prefix.as_bytes(), label.as_bytes(), line]),
+            // Where there is no room for the line, there is none for the object: making it would be most of the work of a flood.
+            LogFormat::Json if !queue.admits(line.len()) => {}
             LogFormat::Json => {
                 let object = format::server_line(target, &self.speaker.name, probe, line, SystemTime::now());
                 queue.push(&[object.as_bytes()]);

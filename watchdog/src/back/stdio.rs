@@ -19,6 +19,7 @@ use super::{Child, ChildEvent, StartError, cannot_start};
 use crate::config::Command;
 use crate::core::ending::Ending;
 use crate::core::slot::Lost;
+use crate::event_loop::yield_turn;
 use crate::stream::outbox::Outbox;
 use crate::stream::{Sink, Source, StderrTail};
 use crate::telemetry::LogHandle;
@@ -29,8 +30,8 @@ use crate::wire::lines::{Line, Lines};
 const EXPLANATION: Duration = Duration::from_millis(50);
 /// Room for one read, in bytes.
 const READ: usize = 64 * 1024;
-/// The same for stderr.
-const READ_STDERR: usize = 16 * 1024;
+/// The same for stderr. One poll reads it once or twice: each line costs work, and a line can be short.
+const READ_STDERR: usize = 4 * 1024;
 /// The most that is drained from a pipe after its writer's death: more than any pipe of ours holds.
 const DRAIN: usize = 4 << 20;
 /// Lines of stderr that go into errors.
@@ -94,20 +95,26 @@ impl StdioRuntime {
         })
     }
 
+    /// Reads a piece. A server that writes more than is read waits in its write; nobody else does.
     fn pump_stderr(&mut self, cx: &mut Context<'_>) {
         let Some(stderr) = &mut self.stderr else { return };
-        loop {
+        let mut read = 0;
+        while read < READ_STDERR {
             self.scratch.clear();
             self.scratch.reserve(READ_STDERR);
             match stderr.poll_read(cx, &mut self.scratch) {
                 Poll::Pending => return,
-                Poll::Ready(Ok(n)) if n > 0 => self.tail.push(&self.scratch, |line| self.log.line(line)),
+                Poll::Ready(Ok(n)) if n > 0 => {
+                    read += n;
+                    self.tail.push(&self.scratch, |line| self.log.line(line));
+                }
                 Poll::Ready(_) => {
                     self.stderr = None;
                     return self.tail.finish(|line| self.log.line(line));
                 }
             }
         }
+        yield_turn(cx);
     }
 
     /// Reads what is in the pipes at this moment.

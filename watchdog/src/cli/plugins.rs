@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::config::{Log, LogFormat, LogLevel};
 use crate::core::chain::LinkIndex;
 use crate::demo;
+use crate::event_loop;
 use crate::exit::Exit;
 use crate::probe::plugin::{self, Around, Descriptor, Launcher, OnError, Options, PluginProbe, Tell};
 use crate::probe::{CallRequest, ChannelContext, Subject};
@@ -91,7 +92,7 @@ impl CheckPlugin {
     /// When one of the two cannot be written.
     pub fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
         let log = telemetry::init(&Log { level: LogLevel::Debug, format: LogFormat::Text }, "plugin");
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = event_loop::start()?;
         let launcher = Launcher::own(log.clone())?;
         let found = runtime.block_on(async {
             let descriptor = plugin::inspect(&self.options, &launcher, plugin::KIND).await?;

@@ -70,8 +70,7 @@ impl Probe for Exec {
         let mut command = self.command.clone();
         command.env.retain(|(name, _)| name != CONTEXT);
         command.env.push((CONTEXT.into(), OsString::from(&context)));
-        let (log, name) = (self.log.clone(), self.name.clone());
-        let mut run = match Run::start(&command, context, Box::new(move |line| log.probe_line(&name, line))) {
+        let mut run = match Run::start(&command, context, &self.name, &self.log) {
             Ok(run) => run,
             Err(error) => return Verdict::Inconclusive(chain_text(&error)),
         };

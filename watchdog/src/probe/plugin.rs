@@ -34,7 +34,6 @@ pub use trouble::Status;
 use trouble::Trouble;
 
 mod host;
-mod output;
 mod process;
 mod startup;
 mod trouble;
@@ -113,9 +112,14 @@ pub enum OnError {
 
 /// A hash as `sha256sum` prints it, in any case.
 fn pin<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+    let text = match Value::deserialize(deserializer)? {
+        Value::Null => return Ok(None),
+        Value::String(text) => text,
+        // Digits without quotes are a number.
+        _ => String::new(),
+    };
     let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let wrong = "`sha256` wants 64 hexadecimal digits, as `sha256sum FILE` prints them";
+    let wrong = "`sha256` wants 64 hexadecimal digits in quotes, as `sha256sum FILE` prints them";
     is_hash.then(|| Some(text.to_ascii_lowercase())).ok_or_else(|| serde::de::Error::custom(wrong))
 }
 

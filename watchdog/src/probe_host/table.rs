@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use probe_api::abi::{Str, call, log};
 use serde_json::value::RawValue;
 
-use super::allowance::Allowance;
 use super::message::{LONGEST_REPORT, Report, to_frame};
+use crate::telemetry::allowance::Allowance;
 
 /// How much longer than the check a call waits: the engine says at its end whether the server was silent, which is worth
 /// more than "cancelled". It is well within the time that a check has to return after its end.

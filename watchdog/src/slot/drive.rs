@@ -6,14 +6,20 @@ use std::time::{Duration, Instant, SystemTime};
 use super::chain::ChainNews;
 use super::{Driver, FULL, reports};
 use crate::back::runtime::News;
+use crate::event_loop::yield_turn;
 use crate::exit::Exit;
 use crate::front::Input;
 use crate::wire::lines::Line;
 
+/// Turns of one poll; then others have theirs, however much is new here.
+const TURNS: usize = 8;
+/// Lines that one turn takes from a side. A read may bring tens of thousands of short ones, and each costs work.
+const LINES: usize = 1024;
+
 impl Driver {
     /// Ready when the program ends.
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
-        loop {
+        for _ in 0..TURNS {
             let now = self.clock.now();
             let mut busy = self.turn(cx, now) | self.flush(cx);
             if let Some(exit) = self.exit {
@@ -32,6 +38,9 @@ impl Driver {
                 return Poll::Pending;
             }
         }
+        self.publish();
+        yield_turn(cx);
+        Poll::Pending
     }
 
     /// Looks once at everything. Whether something was new.
@@ -65,6 +74,10 @@ impl Driver {
 
     /// The server is held back while the client does not take what it said.
     fn look_at_server(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        // What an earlier turn has left comes before anything new, the server's end above all.
+        if self.take_server_lines(now) {
+            return true;
+        }
         let wanted = self.front.backlog() < FULL;
         let Some((generation, runtime)) = &mut self.runtime else { return false };
         let generation = *generation;
@@ -89,10 +102,11 @@ impl Driver {
         true
     }
 
-    /// Whether there was a line.
+    /// Takes what was read, as much as one turn may. Whether there was a line.
     fn take_server_lines(&mut self, now: Instant) -> bool {
         let mut some = false;
-        while let Some((generation, runtime)) = &mut self.runtime {
+        for _ in 0..LINES {
+            let Some((generation, runtime)) = &mut self.runtime else { break };
             let generation = *generation;
             let Some(line) = runtime.next_line() else { break };
             some = true;
@@ -107,22 +121,15 @@ impl Driver {
 
     /// The client is held back while the server does not take what it said.
     fn look_at_client(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        if self.take_client_lines(now) {
+            return true;
+        }
         let wanted =
             self.runtime.as_ref().is_none_or(|(_, runtime)| runtime.backlog() < FULL) && self.front.backlog() < FULL;
         let Poll::Ready(input) = self.front.poll_input(cx, wanted) else { return false };
         match input {
             Input::Read => {
-                while let Some(line) = self.front.next_line() {
-                    self.meter.messages_in.add(1);
-                    match line {
-                        Line::Whole(line) => {
-                            self.meter.bytes_in.add(line.len() as u64);
-                            self.core.client_line(now, line, &mut self.effects);
-                        }
-                        Line::TooLong(line) => self.core.client_oversized(&line, &mut self.effects),
-                    }
-                    self.carry_out(now);
-                }
+                self.take_client_lines(now);
             }
             Input::Came => self.meter.client_came(now),
             Input::HungUp => self.core.client_hung_up(now, &mut self.effects),
@@ -131,6 +138,25 @@ impl Driver {
         }
         self.carry_out(now);
         true
+    }
+
+    /// Takes what was read, as much as one turn may. Whether there was a line.
+    fn take_client_lines(&mut self, now: Instant) -> bool {
+        let mut some = false;
+        for _ in 0..LINES {
+            let Some(line) = self.front.next_line() else { break };
+            some = true;
+            self.meter.messages_in.add(1);
+            match line {
+                Line::Whole(line) => {
+                    self.meter.bytes_in.add(line.len() as u64);
+                    self.core.client_line(now, line, &mut self.effects);
+                }
+                Line::TooLong(line) => self.core.client_oversized(&line, &mut self.effects),
+            }
+            self.carry_out(now);
+        }
+        some
     }
 
     fn look_at_chain(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {

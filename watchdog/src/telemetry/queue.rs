@@ -85,8 +85,7 @@ impl Queue {
             return;
         }
         let length = parts.iter().map(|part| part.len()).sum::<usize>() + 1;
-        let summary = if state.dropped > 0 { SUMMARY } else { 0 };
-        if state.pending.len() + state.writing + summary + length > LIMIT {
+        if !state.has_room(length) {
             state.dropped += 1;
         } else {
             self.shared.settle(&mut state);
@@ -101,6 +100,15 @@ impl Queue {
         if wake {
             self.shared.filled.notify_one();
         }
+    }
+
+    /// Whether a line of at least so many bytes is worth making; counts it as dropped where it is not.
+    pub(super) fn admits(&self, length: usize) -> bool {
+        let mut state = self.shared.lock();
+        let admits = !state.dead && state.has_room(length);
+        // A queue without room has lines for its thread to write, so that it need not be woken.
+        state.dropped += u64::from(!admits && !state.dead);
+        admits
     }
 
     /// Waits, at most for `limit`, until all is written or is not to be written any more.
@@ -120,6 +128,11 @@ impl Drop for Queue {
 }
 
 impl State {
+    const fn has_room(&self, length: usize) -> bool {
+        let summary = if self.dropped > 0 { SUMMARY } else { 0 };
+        self.pending.len() + self.writing + summary + length <= LIMIT
+    }
+
     const fn is_idle(&self) -> bool {
         self.dead || (self.pending.is_empty() && self.writing == 0 && self.dropped == 0)
     }

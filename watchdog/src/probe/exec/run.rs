@@ -7,19 +7,19 @@ use std::task::{Context, Poll};
 use bytes::BytesMut;
 use tokio::runtime::Handle;
 
+use super::super::printed::Printed;
 use super::first_line::FirstLine;
 use crate::back::{Child, ChildEvent, StartError, cannot_start};
 use crate::config::Command;
 use crate::core::ending::Ending;
-use crate::stream::{Sink, Source, StderrTail};
+use crate::event_loop::yield_turn;
+use crate::stream::{Sink, Source};
+use crate::telemetry::LogHandle;
 
 /// Room for one read, in bytes.
 const READ: usize = 16 * 1024;
-/// Reads of one pipe in a row. A program that writes without end must not keep the session waiting.
+/// Reads of stdout in one poll. A program that writes without end must not keep the session waiting.
 const IN_A_ROW: usize = 8;
-
-/// What becomes of each line that the program writes to stderr.
-pub(super) type OnLine = Box<dyn FnMut(&[u8]) + Send>;
 
 /// How a run ended.
 #[derive(Debug)]
@@ -41,18 +41,16 @@ pub(super) struct Run {
     input: BytesMut,
     stdout: Option<Source>,
     first_line: FirstLine,
-    stderr: Option<Source>,
-    lines: StderrTail,
-    on_line: OnLine,
+    stderr: Printed,
     scratch: BytesMut,
 }
 
 impl Run {
-    /// Starts the program.
+    /// Starts the program. What it writes to stderr goes to the log, as this link's.
     ///
     /// # Errors
     /// When no guard can be started, or no pipes made.
-    pub(super) fn start(command: &Command, input: String, on_line: OnLine) -> Result<Self, StartError> {
+    pub(super) fn start(command: &Command, input: String, link: &str, log: &LogHandle) -> Result<Self, StartError> {
         let (child, pipes) = Child::start(command)?;
         let mut input = BytesMut::from(input.as_bytes());
         input.extend_from_slice(b"\n");
@@ -64,9 +62,7 @@ impl Run {
             input,
             stdout: Some(Source::own_pipe(pipes.stdout).map_err(StartError::Pipes)?),
             first_line: FirstLine::default(),
-            stderr: Some(Source::own_pipe(pipes.stderr).map_err(StartError::Pipes)?),
-            lines: StderrTail::new(),
-            on_line,
+            stderr: Printed::new(pipes.stderr, link.to_owned(), log.clone()).map_err(StartError::Pipes)?,
             scratch: BytesMut::new(),
         })
     }
@@ -83,7 +79,9 @@ impl Run {
 
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         self.write_input(cx);
-        let more = self.read_stdout(Some(&mut *cx)) | self.read_stderr(Some(&mut *cx));
+        let more = self.read_stdout(Some(&mut *cx));
+        // Its end is not the program's.
+        _ = self.stderr.poll(cx);
         // What was written before the end is in the pipes, and was perhaps not there a moment ago.
         let Some(child) = &mut self.child else { return Poll::Pending };
         while let Poll::Ready(event) = child.poll_event(cx) {
@@ -95,8 +93,7 @@ impl Run {
                 }
                 ChildEvent::Exited(ending) => {
                     self.read_stdout(None);
-                    self.read_stderr(None);
-                    self.lines.finish(&mut self.on_line);
+                    self.stderr.drain();
                     return Poll::Ready(End::Exited(ending));
                 }
                 // Never the first to tell of an end.
@@ -104,7 +101,7 @@ impl Run {
             }
         }
         if more {
-            cx.waker().wake_by_ref();
+            yield_turn(cx);
         }
         Poll::Pending
     }
@@ -120,40 +117,28 @@ impl Run {
         }
     }
 
-    fn read_stdout(&mut self, cx: Option<&mut Context<'_>>) -> bool {
-        read(&mut self.stdout, &mut self.scratch, cx, |bytes| self.first_line.push(bytes))
-    }
-
-    fn read_stderr(&mut self, cx: Option<&mut Context<'_>>) -> bool {
-        read(&mut self.stderr, &mut self.scratch, cx, |bytes| self.lines.push(bytes, &mut self.on_line))
-    }
-}
-
-/// Reads what is there, up to a limit, and waits for more where there is someone to wake. Whether the limit was met.
-fn read(
-    source: &mut Option<Source>,
-    scratch: &mut BytesMut,
-    mut cx: Option<&mut Context<'_>>,
-    mut take: impl FnMut(&[u8]),
-) -> bool {
-    for _ in 0..IN_A_ROW {
-        let Some(pipe) = source else { return false };
-        scratch.clear();
-        scratch.reserve(READ);
-        let read = match &mut cx {
-            Some(cx) => match pipe.poll_read(cx, scratch) {
-                Poll::Pending => return false,
-                Poll::Ready(read) => read.map(Some),
-            },
-            None => pipe.try_read_now(scratch),
-        };
-        match read {
-            Ok(Some(bytes)) if bytes > 0 => take(scratch),
-            Ok(None) => return false,
-            _ => *source = None,
+    /// Reads what is there, up to a limit, and waits for more where there is someone to wake. Whether the limit was met. What
+    /// comes after the first line is read as well, however much it is: a program that writes a page still has to end.
+    fn read_stdout(&mut self, mut cx: Option<&mut Context<'_>>) -> bool {
+        for _ in 0..IN_A_ROW {
+            let Some(pipe) = &mut self.stdout else { return false };
+            self.scratch.clear();
+            self.scratch.reserve(READ);
+            let read = match &mut cx {
+                Some(cx) => match pipe.poll_read(cx, &mut self.scratch) {
+                    Poll::Pending => return false,
+                    Poll::Ready(read) => read.map(Some),
+                },
+                None => pipe.try_read_now(&mut self.scratch),
+            };
+            match read {
+                Ok(Some(bytes)) if bytes > 0 => self.first_line.push(&self.scratch),
+                Ok(None) => return false,
+                _ => self.stdout = None,
+            }
         }
+        self.stdout.is_some()
     }
-    source.is_some()
 }
 
 impl Drop for Run {

@@ -11,15 +11,16 @@ use std::time::Duration;
 use nix::libc;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::{Instant, timeout};
 
-use super::{Launcher, output};
+use super::super::printed::Printed;
+use super::Launcher;
 use crate::back::{Child, ChildEnds, ChildEvent, Ending};
 use crate::exit::chain_text;
 use crate::guard::message::Frames;
-use crate::probe_host::allowance::Allowance;
 use crate::probe_host::message::{LONGEST_REPORT, Report, from_body};
+use crate::telemetry::allowance::Allowance;
 
 /// How long a host may take for an orderly end: it calls `destroy` for 300 ms at most.
 const ORDERLY: Duration = Duration::from_millis(500);
@@ -31,6 +32,10 @@ const LAST_LINES: Duration = Duration::from_millis(200);
 const REPORTS: usize = 1024;
 /// Orders that wait to be written: answers to calls, above all.
 const ORDERS: usize = 32;
+/// Room for one read, in bytes. One turn takes no more.
+const READ: usize = 16 * 1024;
+/// Reads of what a host said before it ended: more than its socket holds.
+const LAST_READS: usize = 256;
 
 /// The way to a host. Dropping it kills the host with all that came of it; [`close`](Self::close) ends it in order.
 pub(super) struct Connection {
@@ -53,7 +58,8 @@ impl Connection {
         let socket = UnixStream::from_std(ours).map_err(cannot)?;
         let child = Child::start_on(&launcher.program, &launcher.command(), &ends)
             .map_err(|error| format!("no probe host can be started for the plugin: {}", chain_text(&error)))?;
-        let printed = tokio::spawn(output::read(printed.into(), name.to_owned(), launcher.log.clone()));
+        let mut printed = Printed::new(printed.into(), name.to_owned(), launcher.log.clone()).map_err(cannot)?;
+        let printed = tokio::spawn(async move { std::future::poll_fn(|cx| printed.poll(cx)).await });
         let (orders, queued) = mpsc::channel(ORDERS);
         let (reporter, reports) = mpsc::channel(REPORTS);
         let (end, ended) = oneshot::channel();
@@ -64,9 +70,10 @@ impl Connection {
             frames: Frames::new(LONGEST_REPORT),
             outgoing: Vec::new(),
             reporter: Some((reporter, end)),
+            reported_lines: Allowance::of_a_sender(std::time::Instant::now()),
             lines: Allowance::new(std::time::Instant::now()),
             name: name.to_owned(),
-            is_cut_off: false,
+            cut_off: None,
         };
         let task = tokio::spawn(process.run(queued, killed, printed));
         Ok(Self { orders, reports, ended, kill: Some(kill), task: Some(task) })
@@ -118,10 +125,13 @@ struct Process {
     outgoing: Vec<u8>,
     /// `None` once the end is told.
     reporter: Option<(mpsc::Sender<Report>, oneshot::Sender<String>)>,
+    /// What a host of ours may send, which asks its own allowance before it sends a line.
+    reported_lines: Allowance,
+    /// What goes to the log.
     lines: Allowance,
     name: String,
-    /// The socket has ended, and the process is ended for that if it does not end by itself.
-    is_cut_off: bool,
+    /// When the socket has ended. The process is ended for that if it does not end by itself.
+    cut_off: Option<Instant>,
 }
 
 impl Process {
@@ -142,7 +152,11 @@ impl Process {
                     }
                     ChildEvent::Exited(ending) => {
                         // What it said before it ended is in the socket.
-                        self.read();
+                        for _ in 0..LAST_READS {
+                            if !self.read() {
+                                break;
+                            }
+                        }
                         self.tell_end(self.describe(ending));
                     }
                     ChildEvent::Empty { survivors } => {
@@ -162,7 +176,12 @@ impl Process {
                     self.write();
                 }
                 () = ready(self.socket.as_ref(), Direction::Write), if !self.outgoing.is_empty() => self.write(),
-                () = ready(self.socket.as_ref(), Direction::Read) => self.read(),
+                () = ready(self.socket.as_ref(), Direction::Read) => {
+                    if self.read() {
+                        // A plugin that writes without end must not keep the session waiting.
+                        yield_now().await;
+                    }
+                }
             }
         }
         if timeout(LAST_LINES, &mut printed).await.is_err() {
@@ -197,25 +216,26 @@ impl Process {
         }
     }
 
-    /// Reads what is there.
-    fn read(&mut self) {
-        let mut piece = [0; 16 * 1024];
-        while let Some(socket) = &self.socket {
-            match socket.try_read(&mut piece) {
-                Ok(length) if length > 0 => {
-                    self.frames.push(piece.get(..length).unwrap_or_default());
-                    if !self.hear() {
-                        // Nothing it does after this matters.
-                        self.tell_end("the plugin spoke to the watchdog in place of its host".to_owned());
-                        self.child.kill();
-                    }
+    /// Reads a piece of what is there. Whether there may be more.
+    fn read(&mut self) -> bool {
+        let mut piece = [0; READ];
+        let Some(socket) = &self.socket else { return false };
+        match socket.try_read(&mut piece) {
+            Ok(length) if length > 0 => {
+                self.frames.push(piece.get(..length).unwrap_or_default());
+                if !self.hear() {
+                    // Nothing it does after this matters.
+                    self.tell_end("the plugin spoke to the watchdog in place of its host".to_owned());
+                    self.child.kill();
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                _ => {
-                    self.is_cut_off = true;
-                    self.close();
-                    self.child.stop(EXPLANATION, Duration::ZERO);
-                }
+                self.socket.is_some()
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            _ => {
+                self.cut_off = Some(Instant::now());
+                self.close();
+                self.child.stop(EXPLANATION, Duration::ZERO);
+                false
             }
         }
     }
@@ -225,7 +245,12 @@ impl Process {
         loop {
             match self.frames.next().map(|body| body.map(|body| from_body(&body))) {
                 Ok(None) => return true,
-                Ok(Some(Some(Report::Log { level, text }))) => self.log(level, &text),
+                Ok(Some(Some(Report::Log { level, text }))) => {
+                    if self.reported_lines.admit(std::time::Instant::now()).is_none() {
+                        return false;
+                    }
+                    self.log(level, &text);
+                }
                 Ok(Some(Some(report))) => match &self.reporter {
                     Some((reporter, _)) if reporter.try_send(report).is_ok() => {}
                     // Nobody asked for so much.
@@ -254,8 +279,10 @@ impl Process {
 
     fn describe(&self, ending: Ending) -> String {
         match ending {
-            // That was our answer.
-            Ending::Signal(libc::SIGTERM | libc::SIGKILL) if self.is_cut_off => {
+            // That was our answer, which comes after a while. What comes earlier has closed the socket, and not the plugin.
+            Ending::Signal(libc::SIGTERM | libc::SIGKILL)
+                if self.cut_off.is_some_and(|cut_off| cut_off.elapsed() >= EXPLANATION) =>
+            {
                 "the plugin closed the connection to the watchdog".to_owned()
             }
             Ending::Code(_) => format!("the plugin ended its process with {ending}"),

@@ -24,7 +24,7 @@ fn a_pin_is_sixty_four_digits() {
     let pin = |text: &str| read(json!({ "library": "/a.so", "sha256": text })).map(|options| options.sha256);
     assert_eq!(pin(&"Ab".repeat(32)), Ok(Some("ab".repeat(32))));
     for wrong in ["", "ab", &"g0".repeat(32), &"ab".repeat(33)] {
-        assert!(pin(wrong).unwrap_err().contains("64 hexadecimal digits"), "{wrong}");
+        assert!(pin(wrong).unwrap_err().contains("64 hexadecimal digits in quotes"), "{wrong}");
     }
 }
 

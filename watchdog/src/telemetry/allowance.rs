@@ -1,0 +1,107 @@
+//! How many lines a stranger may have in the log.
+
+use std::time::{Duration, Instant};
+
+/// So many lines at once,
+const BURST: u32 = 100;
+/// and one more each time that so long has passed.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// An allowance of lines that fills up with time. Pure: the time is an argument.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    left: u32,
+    burst: u32,
+    every: Duration,
+    counted: Instant,
+    refused: u64,
+}
+
+impl Allowance {
+    /// A full one.
+    pub(crate) const fn new(now: Instant) -> Self {
+        Self::with(BURST, EVERY, now)
+    }
+
+    /// What nobody exceeds who keeps to an allowance at the other end of a socket: with each line may come one about those that
+    /// were left out, and all that the socket holds may come at once.
+    pub(crate) fn of_a_sender(now: Instant) -> Self {
+        Self::with(BURST * 10, EVERY / 2, now)
+    }
+
+    const fn with(burst: u32, every: Duration, now: Instant) -> Self {
+        Self { left: burst, burst, every, counted: now, refused: 0 }
+    }
+
+    /// Whether a line may go to the log now: `Some` with the number of those that were refused since the last one.
+    pub(crate) fn admit(&mut self, now: Instant) -> Option<u64> {
+        let earned = now.saturating_duration_since(self.counted).as_nanos() / self.every.as_nanos();
+        let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+        if earned > 0 {
+            self.left = self.left.saturating_add(earned).min(self.burst);
+            // A part of a line is kept, where nothing overflows.
+            self.counted = self.counted.checked_add(self.every * earned).unwrap_or(now);
+        }
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                Some(self.take_refused())
+            }
+            None => {
+                self.refused += 1;
+                None
+            }
+        }
+    }
+
+    /// How many were refused since the last one that was admitted; they count as told.
+    pub(crate) const fn take_refused(&mut self) -> u64 {
+        std::mem::replace(&mut self.refused, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_cut_and_counted() {
+        let start = Instant::now();
+        let mut allowance = Allowance::new(start);
+        let admitted = (0..500).filter(|_| allowance.admit(start).is_some()).count();
+        assert_eq!(admitted, 100);
+        assert_eq!(allowance.admit(start + EVERY), Some(400));
+        assert_eq!(allowance.admit(start + EVERY), None);
+        assert_eq!(allowance.admit(start + EVERY * 19 / 10), None);
+        assert_eq!(allowance.admit(start + 2 * EVERY), Some(2));
+        assert_eq!(allowance.admit(start + 2 * EVERY), None);
+        assert_eq!((allowance.take_refused(), allowance.take_refused()), (1, 0));
+    }
+
+    #[test]
+    fn it_is_never_more_than_full() {
+        let start = Instant::now();
+        let mut allowance = Allowance::new(start);
+        let later = start + Duration::from_secs(86_400);
+        assert_eq!((0..500).filter(|_| allowance.admit(later).is_some()).count(), 100);
+    }
+
+    /// Each admitted line may bring one about lost ones, and the reader may come late: what waits for it is in the socket.
+    #[test]
+    fn who_keeps_to_an_allowance_is_within_that_of_a_sender() {
+        let start = Instant::now();
+        let (mut sender, mut reader) = (Allowance::new(start), Allowance::of_a_sender(start));
+        let mut waiting = 0;
+        for millisecond in 0..60_000 {
+            let now = start + Duration::from_millis(millisecond);
+            for _ in 0..10 {
+                let told = sender.admit(now);
+                waiting += told.map_or(0, |lost| 1 + u32::from(lost > 0));
+            }
+            if millisecond % 3000 == 2999 {
+                assert!((0..std::mem::take(&mut waiting)).all(|_| reader.admit(now).is_some()), "{millisecond}");
+            }
+        }
+        assert!((0..2000).any(|_| reader.admit(start + Duration::from_mins(1)).is_none()), "there is an end");
+    }
+}
