@@ -159,12 +159,20 @@ fn check_config_loads_plugins() {
     };
     let (code, out, err) = check(&c_plugin("passes"), "");
     assert!(code == Some(0) && out.contains("s: probe.chain[0]: plugin is plugin passes 1.0"), "{out}{err}");
+    assert!(out.contains("c.yaml: ok\n"), "{out}");
     let (code, out, err) = check(&c_plugin("wrong_major"), "");
     assert!(code == Some(78) && err.contains("error: s: probe.chain[0]: ") && err.contains("speaks ABI"), "{out}{err}");
+    assert!(!out.contains("ok"), "what will not start is not well: {out}");
     let (code, out, err) = check(&c_plugin("wrong_major"), "on_error: skip");
     assert!(code == Some(0) && err.contains("warning: s: probe.chain[0]: "), "{out}{err}");
-    let (code, out, err) = check(&c_plugin("passes"), "sha256: abc");
-    assert!(code == Some(78) && err.contains("64 hexadecimal digits"), "{out}{err}");
+    assert!(out.contains("c.yaml: ok\n"), "{out}");
+    for pin in ["abc", "12", "[]"] {
+        let (code, out, err) = check(&c_plugin("passes"), &format!("sha256: {pin}"));
+        assert!(code == Some(78) && err.contains("`sha256` wants 64 hexadecimal digits in quotes"), "{out}{err}");
+    }
+    let (code, out, err) = check(Path::new(""), "");
+    assert_eq!((code, out.as_str(), err.matches("error").count()), (Some(78), "", 1), "{err}");
+    assert!(err.contains("is empty: it wants the path of a shared library"), "{err}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::config::load::{self, Checked, Input, KnownProbes};
 use crate::config::{Server, explain};
+use crate::event_loop;
 use crate::exit::Exit;
 use crate::probe::plugin::{self, Inspected, Launcher, OnError};
 use crate::telemetry::LogHandle;
@@ -56,30 +57,38 @@ impl CheckConfig {
                 return Ok(exit);
             }
         };
-        report(&checked, out, err)?;
+        let servers = &checked.loaded.config.servers;
+        let tried = servers.iter().map(|server| Ok((server, try_plugins(server)?))).collect::<io::Result<Vec<_>>>()?;
+        let is_refused = tried.iter().flat_map(|(_, plugins)| plugins).any(|plugin| plugin.refusal().is_some());
+        for warning in &checked.loaded.warnings {
+            writeln!(err, "warning: {warning}")?;
+        }
+        if !is_refused {
+            report(&checked, out)?;
+        }
         if self.explain {
             writeln!(out)?;
             explain::explain(&checked.loaded, out)?;
         }
-        let mut exit = Exit::Done;
-        for server in &checked.loaded.config.servers {
-            if !try_plugins(server, out, err)? {
-                exit = Exit::Config;
-            }
+        for (server, plugins) in &tried {
+            report_plugins(server, plugins, out, err)?;
         }
-        Ok(exit)
+        Ok(if is_refused { Exit::Config } else { Exit::Done })
     }
 }
 
-/// Loads the plugins of a chain as the start of its server does. Whether that would go on.
-fn try_plugins(server: &Server, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
+/// Loads the plugins of a chain as the start of its server does.
+fn try_plugins(server: &Server) -> io::Result<Vec<Inspected>> {
     if !server.probe.chain.iter().any(|link| link.kind == plugin::KIND) {
-        return Ok(true);
+        return Ok(Vec::new());
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = event_loop::start()?;
     let launcher = Launcher::own(LogHandle::discard())?;
-    let found = runtime.block_on(async { plugin::inspect_chain(server, &launcher).await });
-    for Inspected { place, name, on_error, outcome } in &found {
+    Ok(runtime.block_on(async { plugin::inspect_chain(server, &launcher).await }))
+}
+
+fn report_plugins(server: &Server, plugins: &[Inspected], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+    for Inspected { place, name, on_error, outcome } in plugins {
         let place = format!("{}: probe.chain[{place}]", server.name);
         match (outcome, on_error) {
             (Ok(plugin), _) => writeln!(out, "  {place}: {name} is plugin {} {}", plugin.name, plugin.version)?,
@@ -87,14 +96,12 @@ fn try_plugins(server: &Server, out: &mut dyn Write, err: &mut dyn Write) -> io:
             (Err(why), OnError::RefuseStart) => writeln!(err, "error: {place}: {why}")?,
         }
     }
-    Ok(found.iter().all(|inspected| inspected.refusal().is_none()))
+    Ok(())
 }
 
-fn report(checked: &Checked, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+/// Says that the file can be used, and what is in it.
+fn report(checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
     let Checked { loaded, others } = checked;
-    for warning in &loaded.warnings {
-        writeln!(err, "warning: {warning}")?;
-    }
     if let Some(file) = &loaded.file {
         writeln!(out, "{}: ok", file.display())?;
     }

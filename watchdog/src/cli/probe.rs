@@ -80,7 +80,7 @@ impl Arguments {
         let level = self.log_level.unwrap_or_else(|| "warn".into());
         settings.push(Setting::Named { flag: "--log-level", key: "log.level", value: level });
         if let Some(chain) = self.chain {
-            settings.push(Setting::Named { flag: "--chain", key: "probe.chain", value: links(chain) });
+            settings.push(Setting::Named { flag: "--chain", key: "probe.chain", value: links(chain)? });
         }
         let input = Input {
             command: self.command,
@@ -96,10 +96,18 @@ impl Arguments {
 }
 
 /// Words with commas stand for links of these types; what is a list already stays.
-fn links(chain: OsString) -> OsString {
-    let Some(text) = chain.to_str().map(str::trim).filter(|text| !text.starts_with('[')) else { return chain };
-    let links: Vec<String> = text.split(',').map(|kind| format!("{{type: {}}}", kind.trim())).collect();
-    format!("[{}]", links.join(", ")).into()
+///
+/// # Errors
+/// When there is nothing where a word should be.
+fn links(chain: OsString) -> Result<OsString, Stop> {
+    let Some(text) = chain.to_str().map(str::trim).filter(|text| !text.starts_with('[')) else { return Ok(chain) };
+    let kinds: Vec<&str> = text.split(',').map(str::trim).collect();
+    if kinds.contains(&"") {
+        let what = if text.is_empty() { "is empty" } else { "has an empty place between its commas" };
+        return Err(Stop::usage(format!("error: --chain {what}: name its links, such as `--chain ping,tools_list`\n")));
+    }
+    let links: Vec<String> = kinds.iter().map(|kind| format!("{{type: {kind}}}")).collect();
+    Ok(format!("[{}]", links.join(", ")).into())
 }
 
 #[cfg(test)]
@@ -108,7 +116,14 @@ mod tests {
 
     #[test]
     fn words_become_links_and_lists_stay() {
-        assert_eq!(links("ping, tools_list".into()), "[{type: ping}, {type: tools_list}]");
-        assert_eq!(links(" [{type: ping, timeout: 1s}]".into()), " [{type: ping, timeout: 1s}]");
+        let links = |text: &str| links(text.into()).map_err(|stop| stop.text);
+        assert_eq!(links("ping, tools_list").unwrap(), "[{type: ping}, {type: tools_list}]");
+        assert_eq!(links(" [{type: ping, timeout: 1s}]").unwrap(), " [{type: ping, timeout: 1s}]");
+        for empty in ["", " "] {
+            assert!(links(empty).unwrap_err().starts_with("error: --chain is empty: name its links"), "{empty:?}");
+        }
+        for gap in [",", "ping,", "ping,,http"] {
+            assert!(links(gap).unwrap_err().contains("an empty place between its commas"), "{gap}");
+        }
     }
 }

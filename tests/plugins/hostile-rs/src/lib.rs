@@ -30,6 +30,7 @@ pub enum Deed {
     /// Refuses its configuration because of `text`.
     Refuse,
     PanicInNew,
+    AbortInNew,
     PanicInCheck,
     /// Panics in every second check, from the first on.
     PanicInTurns,
@@ -111,6 +112,7 @@ impl ProbeKind for Hostile {
         match config.deed {
             Deed::Refuse => return Err(ConfigError(config.text)),
             Deed::PanicInNew => panic!("in new"),
+            Deed::AbortInNew => abort(),
             Deed::NeverCreated => never(),
             _ => {}
         }
@@ -144,7 +146,12 @@ impl Probe for Hostile {
         let text = self.config.text.clone();
         let number = self.checks.fetch_add(1, Ordering::Relaxed) + 1;
         match self.config.deed {
-            Deed::Pass | Deed::Refuse | Deed::PanicInNew | Deed::PanicInDrop | Deed::NeverCreated => Verdict::Pass,
+            Deed::Pass
+            | Deed::Refuse
+            | Deed::PanicInNew
+            | Deed::AbortInNew
+            | Deed::PanicInDrop
+            | Deed::NeverCreated => Verdict::Pass,
             Deed::Busy => Verdict::Busy(text),
             Deed::Fail => Verdict::Fail(text),
             Deed::Inconclusive => Verdict::Inconclusive(text),

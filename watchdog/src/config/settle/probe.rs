@@ -62,7 +62,9 @@ fn chain(
     for (index, link) in written.into_iter().enumerate() {
         let place = Place { context, index };
         let file::Link { kind, name, timeout, allow_methods, mut options } = link;
+        let before = errors.len();
         place.settle_options(&mut options, &mut errors);
+        let are_settled = errors.len() == before;
         let name = match name {
             Some(name) if chain.iter().any(|link| link.name == name) => {
                 errors.push(place.error("name", format!("another link is called `{name}` already")));
@@ -74,7 +76,8 @@ fn chain(
             }),
         };
         let link = Link { kind, name, timeout, allow_methods, options: Value::Object(options) };
-        if let Err(message) = (context.known)(&link, command) {
+        // What cannot be expanded or found needs no second opinion.
+        if are_settled && let Err(message) = (context.known)(&link, command) {
             errors.push(place.error_here(message));
         }
         chain.push(link);
@@ -142,6 +145,9 @@ impl Place<'_> {
     /// The path of a file that is named from the folder of the file that names it, or from the working directory where an
     /// option or a variable does.
     fn beside(&self, name: &str) -> Result<String, String> {
+        if name.trim().is_empty() {
+            return Err("is empty: it wants the path of a shared library, such as `./check.so`".to_owned());
+        }
         let mut path = self.path();
         path.push(Step::Key(BESIDE.to_owned()));
         let Merged { tree, sources, .. } = self.context.merged;

@@ -35,17 +35,20 @@ impl Host {
         time: Duration,
     ) -> Result<Self, String> {
         let stamp = Stamp::of(&options.library);
+        let shown = options.library.display();
         let mut connection = Connection::start(launcher, name)?;
         let load = Order::Load { library: options.library.clone(), sha256: options.sha256.clone() };
-        let load = frame(&load).ok_or_else(|| format!("the path {} is not text", options.library.display()))?;
+        let load = frame(&load).ok_or_else(|| format!("the path {shown} is not text"))?;
         connection.send(load).await;
-        let descriptor = match connection.report().await? {
+        let loaded = connection.report().await;
+        let descriptor = match loaded.map_err(|why| format!("{shown} cannot be loaded: {why}; is the file whole?"))? {
             Report::Loaded(descriptor) => readable(descriptor),
             other => return Err(refusal(&other)),
         };
         let create = Order::Create { config: raw(&options.config), remaining_ms: milliseconds(time) };
         connection.send(frame(&create).ok_or("the plugin's `config:` is longer than 16 MiB")?).await;
-        match connection.report().await? {
+        let created = connection.report().await;
+        match created.map_err(|why| format!("{shown} did not take its `config:`: {why}"))? {
             Report::Created => Ok(Self { connection, descriptor, stamp, checks: 0 }),
             other => Err(refusal(&other)),
         }
