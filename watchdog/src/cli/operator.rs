@@ -12,6 +12,7 @@ use super::{Stop, disable, enable, events, health, logs, mcp, probe, reload, ret
 use crate::client::{ClientError, Endpoint, Server, Watchdog, find};
 use crate::config::Token;
 use crate::control::runtime_dir;
+use crate::event_loop;
 use crate::exit::Exit;
 use crate::telemetry::plain;
 
@@ -185,7 +186,7 @@ impl Operate {
     /// # Errors
     /// When one of the two cannot be written, but for a reader of `out` that has read enough.
     pub fn run(&self, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = event_loop::start()?;
         let outcome = runtime.block_on(self.task.run(&self.whereabouts, &mut Output { out, err }));
         // A read of stdin that waits would hold up the end.
         runtime.shutdown_background();
