@@ -181,6 +181,8 @@ fn a_reload_touches_what_differs_and_nothing_else() {
     poll_until("new process", || pid(&changed, 100 + u64::from(rand())) != goes);
     assert_eq!(pid(&kept, 2), stays);
     poll_until("end of the removed server", || UnixStream::connect(&removed).is_err());
+    serving.process.wait_stderr("added: added");
+    serving.process.wait_stderr("removed: removed");
 
     serving.rewrite("version: 1\nservers:\n  kept: { comand: x }\n");
     serving.process.wait_stderr("config_rejected");

@@ -105,6 +105,7 @@ impl Serve {
         // All sockets before the first server: nothing has to be stopped again if one of them is taken.
         let doors = servers.iter().map(|server| self.crew.door(server)).collect::<Result<Vec<_>, _>>()?;
         for (server, door) in servers.into_iter().zip(doors) {
+            self.emit_of(&server.name, EventKind::ServerAdded);
             self.crew.start(server, door);
         }
         self.crew.publish();
@@ -242,7 +243,7 @@ impl Serve {
                 Change::Removed(name) => {
                     self.crew.stop(name);
                     told.push(format!("{name}: removed"));
-                    self.emit(EventKind::ServerRemoved);
+                    self.emit_of(name, EventKind::ServerRemoved);
                 }
                 Change::Added(name) | Change::Changed { name, .. } => {
                     let Some(server) = wanted(name) else { continue };
@@ -256,7 +257,7 @@ impl Serve {
                             told.push(format!("{name}: started"));
                             self.crew.stop(name);
                             self.crew.start(server, door);
-                            self.emit(EventKind::ServerAdded);
+                            self.emit_of(name, EventKind::ServerAdded);
                         }
                         (_, None) => {}
                     }
@@ -267,6 +268,11 @@ impl Serve {
         self.crew.arrange(&order);
         self.crew.publish();
         Ok(told)
+    }
+
+    fn emit_of(&self, server: &str, kind: EventKind) {
+        let event = Event::of_server(kind, server.into(), None);
+        self.handle.events().publish(event, SystemTime::now());
     }
 
     fn emit(&self, kind: EventKind) {

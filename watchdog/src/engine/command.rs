@@ -116,7 +116,7 @@ impl ProbeReport {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// There is no such server.
-    #[error("no server is called \"{name}\"; there are: {known}")]
+    #[error("Server '{name}' not found; there are: {known}")]
     NotFound {
         /// The name that was asked for.
         name: String,
