@@ -9,6 +9,7 @@ mod exec;
 mod faults;
 mod fixture;
 mod init;
+mod inject;
 mod interop;
 mod links;
 mod metrics;

@@ -10,6 +10,7 @@ pub mod chain;
 pub mod ending;
 pub mod hold;
 pub mod ids;
+pub mod inject;
 pub mod ledger;
 pub mod lifecycle;
 pub mod listens;

@@ -74,6 +74,7 @@ fn probe(loaded: &Loaded, registry: Registry, log: LogHandle) -> Result<ProbeRep
             log,
             events: events.clone(),
             server: server.clone(),
+            toolbox: None,
         });
         let info = Info {
             version: env!("CARGO_PKG_VERSION"),

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::config::load::Loaded;
 use crate::config::{Config, OnPermanentFailure};
-use crate::control;
+use crate::control::{self, mcp};
 use crate::core::slot::Role;
 use crate::engine::signals::Signals;
 use crate::engine::{Command, Handle, Info, Order, SlotHandle};
@@ -53,6 +53,8 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
         let mut for_server = Signals::catch_for_server()?;
         let events = Bus::new(EventWriter::new(log.clone(), &config.events), config.events.ring);
         let probes = registry.names().map(str::to_owned).collect();
+        let (sender, mut orders) = mpsc::unbounded_channel();
+        let handle = Handle::new(Info::of_this_process(file), events.clone(), sender);
         let (driver, slot) = Driver::new(Parts {
             server: Arc::new(config.only().clone()),
             role: Role { exit_on_failure: config.on_permanent_failure == OnPermanentFailure::Exit, served: false },
@@ -60,9 +62,8 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
             front: Front::only(Client::new(source, sink, config.only().limits.max_line)),
             log: log.clone(),
             events: events.clone(),
+            toolbox: mcp::toolbox(&config.mgmt, &handle),
         });
-        let (sender, mut orders) = mpsc::unbounded_channel();
-        let handle = Handle::new(Info::of_this_process(file), events.clone(), sender);
         handle.set_slots(vec![slot.clone()]);
         let started = EventKind::WatchdogStarted { version: handle.info().version.into(), pid: handle.info().pid };
         events.publish(Event::of_watchdog(started), SystemTime::now());

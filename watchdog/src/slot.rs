@@ -7,6 +7,7 @@ mod chain;
 mod clock;
 mod commands;
 mod drive;
+mod manage;
 mod reports;
 
 use std::collections::{HashMap, VecDeque};
@@ -32,6 +33,8 @@ use crate::telemetry::LogHandle;
 use chain::Chains;
 use clock::Clock;
 use commands::ProbeWaiter;
+use manage::Managed;
+pub use manage::Toolbox;
 
 /// How long a client may take nothing of what is left to be written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -52,6 +55,8 @@ pub struct Parts {
     pub log: LogHandle,
     /// Where its events go.
     pub events: Bus,
+    /// The tools that are added to its own, where that is wanted.
+    pub toolbox: Option<Arc<dyn Toolbox>>,
 }
 
 /// Everything that one server and its client need while they are served.
@@ -62,6 +67,7 @@ pub struct Driver {
     front: Front,
     runtime: Option<(Generation, Box<dyn Runtime>)>,
     chains: Chains,
+    managed: Managed,
     clock: Clock,
     effects: Vec<Effect>,
     exit: Option<Exit>,
@@ -82,9 +88,11 @@ impl Driver {
     /// A driver for a server, and the way to it; nothing is started yet.
     #[must_use]
     pub fn new(parts: Parts) -> (Self, SlotHandle) {
-        let Parts { server, role, registry, front, log, events } = parts;
+        let Parts { server, role, registry, front, log, events, toolbox } = parts;
+        let managed = Managed::new(toolbox);
         let mut core = Slot::new(server.clone(), role, fastrand::u64(..));
         core.throttle_events(events.throttle());
+        core.inject(managed.tools());
         let name: Arc<str> = server.name.as_str().into();
         let (sender, commands) = mpsc::unbounded_channel();
         let (published, pictures) = watch::channel(Published { slot: core.snapshot(), last_probe: None });
@@ -108,6 +116,7 @@ impl Driver {
             core,
             name,
             chains: Chains::new(registry, server.clone(), log.clone()),
+            managed,
             server,
             front,
             runtime: None,
@@ -149,6 +158,7 @@ impl Driver {
         self.meter.client_left(now);
         self.front.forget_client();
         self.chains.end_session();
+        self.managed.end_all();
         self.report(None);
         self.core = self.core.successor(fastrand::u64(..));
         self.core.start(now, &mut self.effects);
@@ -237,6 +247,8 @@ impl Driver {
                     self.core.probe_heard_late(late);
                 }
             }
+            Effect::Manage { call, tool, arguments } => self.managed.start(call, tool, arguments),
+            Effect::EndManage(call) => self.managed.end(call),
             Effect::Emit(kind) => self.emit(now, kind),
             Effect::Count(count) => self.meter.count(count),
             Effect::Stray(line) => self.log.stray(&line),

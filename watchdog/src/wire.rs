@@ -7,6 +7,7 @@ pub mod compose;
 pub mod head;
 pub mod id;
 pub mod lines;
+pub mod list;
 pub mod splice;
 
 mod method;

@@ -49,15 +49,8 @@ pub enum Change {
 const SPAWN: [&str; 4] = ["command", "args", "cwd", "env"];
 
 /// The keys of the process that are looked at each time they matter.
-const LIVE: [&str; 7] = [
-    "control.token_file",
-    "control.allow_remote",
-    "mgmt.inject",
-    "mgmt.tool_prefix",
-    "mgmt.allow_disable",
-    "on_permanent_failure",
-    "ready.require",
-];
+const LIVE: [&str; 5] =
+    ["control.token_file", "control.allow_remote", "mgmt.allow_disable", "on_permanent_failure", "ready.require"];
 
 /// What it takes to get from one configuration to another.
 #[must_use]

@@ -10,6 +10,7 @@ mod batch;
 mod client;
 mod closing;
 mod effect;
+mod manage;
 mod notices;
 mod opening;
 mod operator;
@@ -43,6 +44,7 @@ use super::session::Session;
 use crate::config::{RetryTools, Server};
 use crate::events::Throttle;
 use crate::exit::Exit;
+use manage::Manage;
 
 /// How far the session with the live process is established.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +128,7 @@ pub struct Slot {
     listens: Listens,
     asks: Asks,
     own: Own,
+    manage: Manage,
     catalog: Catalog,
     latches: Latches,
     opening: Opening,
@@ -195,6 +198,7 @@ impl Slot {
             listens: Listens::default(),
             asks: Asks::default(),
             own: Own::new(seed),
+            manage: Manage::default(),
             catalog: Catalog::new(config.retry.tools != RetryTools::Never),
             latches: Latches::default(),
             opening: Opening::None,
@@ -238,6 +242,7 @@ impl Slot {
         let mut next = Self::new(self.config.clone(), self.role, seed);
         next.switched_off = self.switched_off;
         next.throttle = self.throttle.afresh();
+        next.manage = self.manage.successor();
         next.life = self.life.successor(!self.switched_off, seed);
         next.past_failure = if self.failure.error.is_some() { self.failure.clone() } else { self.past_failure.clone() };
         next

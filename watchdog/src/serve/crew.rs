@@ -8,13 +8,14 @@ use tokio::task::{Id, JoinSet};
 
 use super::sockets;
 use crate::config::{Config, OnPermanentFailure, Server};
+use crate::control::mcp;
 use crate::core::slot::Role;
 use crate::engine::{Command, Handle, SlotHandle};
 use crate::exit::Exit;
 use crate::front::Front;
 use crate::front::socket::Door;
 use crate::probe::Registry;
-use crate::slot::{Driver, Parts};
+use crate::slot::{Driver, Parts, Toolbox};
 use crate::telemetry::LogHandle;
 
 /// How a slot's task ended.
@@ -40,6 +41,7 @@ pub(super) struct Crew {
     log: LogHandle,
     handle: Handle,
     role: Role,
+    toolbox: Option<Arc<dyn Toolbox>>,
     /// In the order of the configuration. One that is being stopped is in `tasks` only.
     slots: Vec<SlotHandle>,
     tasks: JoinSet<Exit>,
@@ -53,7 +55,8 @@ impl Crew {
     pub(super) fn new(registry: Registry, log: LogHandle, handle: Handle, config: &Config) -> Self {
         let role = Role { exit_on_failure: config.on_permanent_failure == OnPermanentFailure::Exit, served: true };
         let (slots, tasks, names, leaving) = (Vec::new(), JoinSet::new(), HashMap::new(), Vec::new());
-        Self { registry, log, handle, role, slots, tasks, names, leaving }
+        let toolbox = mcp::toolbox(&config.mgmt, &handle);
+        Self { registry, log, handle, role, toolbox, slots, tasks, names, leaving }
     }
 
     pub(super) const fn registry(&self) -> &Registry {
@@ -85,6 +88,7 @@ impl Crew {
             registry: self.registry.clone(),
             front: Front::open(door),
             events: self.handle.events().clone(),
+            toolbox: self.toolbox.clone(),
         });
         let task = self.tasks.spawn(driver.run());
         self.names.insert(task.id(), slot.name.clone());

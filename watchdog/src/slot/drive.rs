@@ -50,7 +50,8 @@ impl Driver {
         let server = self.look_at_server(cx, now);
         let client = self.look_at_client(cx, now);
         let chain = self.look_at_chain(cx, now);
-        time | commands | server | client | chain
+        let managed = self.look_at_managed(cx, now);
+        time | commands | server | client | chain | managed
     }
 
     fn look_at_time(&mut self, now: Instant) -> bool {
@@ -182,6 +183,13 @@ impl Driver {
                 self.report(None);
             }
         }
+        self.carry_out(now);
+        true
+    }
+
+    fn look_at_managed(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let Poll::Ready((call, result)) = self.managed.poll_done(cx) else { return false };
+        self.core.managed(now, call, result, &mut self.effects);
         self.carry_out(now);
         true
     }

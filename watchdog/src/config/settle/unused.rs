@@ -5,9 +5,6 @@ use super::Merged;
 /// Adds a warning for each key of the process that is written.
 pub(super) fn of_process(merged: &Merged<'_>, warnings: &mut Vec<String>) {
     each(merged, "frontends", "has no effect in this version", warnings);
-    for key in ["mgmt.inject", "mgmt.tool_prefix"] {
-        each(merged, key, "has no effect in this version: tools for models are on the control socket only", warnings);
-    }
 }
 
 /// The same for the keys of a server.

@@ -71,11 +71,11 @@ impl Slot {
         match head.kind {
             Kind::Request => {
                 self.session.observe(&element, &head);
-                let request = self.request(now, &element, &head);
-                if let Some(request) = &request {
+                if let Some(request) = self.request(now, &element, &head) {
+                    let request = self.manage(&element, &head, request, out)?;
                     self.own.avoid(&request.id.key);
+                    requests.push(request);
                 }
-                requests.extend(request);
                 Some(element)
             }
             Kind::Notification => self.client_notification(element, &head, out),
@@ -122,8 +122,10 @@ impl Slot {
             if let Some(request) = request {
                 let body = head.body.clone().and_then(|span| element.get(span)).unwrap_or(b"null");
                 self.learn(&request, ok, body);
+                let passed = self.with_tools(request.method, element.clone(), &head, out);
+                changed |= passed != element;
                 answered.push((request, ok));
-                kept.push(element);
+                kept.push(passed);
                 continue;
             }
             match self.server_message(now, element.clone(), &head, out) {

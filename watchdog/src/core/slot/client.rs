@@ -66,6 +66,7 @@ impl Slot {
         if self.first_word.is_some() {
             return self.tell_why(&[request], out);
         }
+        let Some(request) = self.manage(&line, head, request, out) else { return };
         self.own.avoid(&request.id.key);
         if self.own.contains(&request.id.key) {
             // Two requests under one id cannot be told apart: the client's waits until ours is answered.
@@ -194,18 +195,18 @@ impl Slot {
     }
 
     /// Answers a list request from the catalog while the server is down.
-    fn serve_stale(&self, request: &Request, out: &mut Vec<Effect>) -> bool {
+    fn serve_stale(&mut self, request: &Request, out: &mut Vec<Effect>) -> bool {
         let failed = matches!(self.life.state(), crate::core::lifecycle::State::PermanentlyFailed { .. });
         let policy = self.config.catalog;
         if !policy.serve_stale || request.cursor.is_some() || failed && !policy.keep_on_permanent_failure {
             return false;
         }
         let page = ListKind::of(request.method).and_then(|kind| self.catalog.first_page(kind));
-        if let Some(page) = page {
-            self.deliver(compose::result(&request.id, page), out);
-            self.ended(self.clock, request, RequestOutcome::Cached, out);
-        }
-        page.is_some()
+        let Some(page) = page.cloned() else { return false };
+        let page = self.page_with_tools(request.method, page);
+        self.deliver(compose::result(&request.id, &page), out);
+        self.ended(self.clock, request, RequestOutcome::Cached, out);
+        true
     }
 
     pub(super) fn keep(&mut self, now: Instant, mut held: Held, out: &mut Vec<Effect>) {
@@ -277,6 +278,9 @@ impl Slot {
     /// A cancelled request gets no answer. The server is told if it has the request; a new generation never hears of it.
     fn client_cancels(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
         let id = key(&line, head.request_id.as_ref())?;
+        if self.cancel_managed(&id, out) {
+            return None;
+        }
         let in_flight = self.ledger.remove(&id);
         let stream = in_flight.is_none() && self.listens.closed(&id);
         if stream {

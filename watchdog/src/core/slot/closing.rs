@@ -95,7 +95,8 @@ impl Slot {
         let abandoned = |request: &Request| request.method == Method::Discover && self.session.era() == Era::Handshake;
         let in_flight = self.ledger.iter().any(|request| !abandoned(request));
         let owed = closing.unread || in_flight || waiting || starting;
-        if owed && self.life.live().is_some() && now < until {
+        // Calls of our own tools are answered without a server.
+        if now < until && (self.manage.is_busy() || owed && self.life.live().is_some()) {
             return;
         }
         closing.drain_until = None;
@@ -105,6 +106,7 @@ impl Slot {
     /// The process tree is gone and nothing will be started: whoever still waits is told, and the program ends.
     pub(super) fn gone(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.fail_in_flight(now, Loss::Shutdown, out);
+        self.end_managed(out);
         self.hearing = None;
         match &mut self.first_word {
             Some(first_word) => first_word.over = true,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde_json::{Map, Value};
 
 #[cfg(doc)]
 use super::Slot;
@@ -51,6 +52,17 @@ pub enum Effect {
     EndChain,
     /// A probe's call has ended.
     ProbeReply(CallId, ProbeReply),
+    /// Call a tool of the watchdog's own, and tell [`Slot::managed`] its result.
+    Manage {
+        /// Which call, as [`Request::seq`].
+        call: u64,
+        /// The tool's name, without the prefix.
+        tool: Box<str>,
+        /// What it is given.
+        arguments: Map<String, Value>,
+    },
+    /// Nobody waits for the result of this call any more.
+    EndManage(u64),
     /// Tell the operator.
     Emit(EventKind),
     /// Something that is counted, and too frequent or too small for an event.

@@ -171,6 +171,7 @@ impl Slot {
         if let Some(request) = request {
             self.last_client_answer = Some(now);
             self.learn(&request, ok, body);
+            let line = self.with_tools(request.method, line, head, out);
             self.deliver(line, out);
             self.ended(Some(now), &request, outcome(ok), out);
             self.after_answer(now, &request, ok, out);
@@ -264,6 +265,9 @@ impl Slot {
     fn list_refreshed(&mut self, now: Instant, kind: ListKind, ok: bool, body: &[u8], out: &mut Vec<Effect>) {
         if !ok {
             return;
+        }
+        if kind == ListKind::Tools {
+            self.learn_names(body, out);
         }
         match self.catalog.refreshed(self.life.generation(), kind, body) {
             Refreshed::More(cursor) => self.request_list(now, kind, Some(&cursor), out),

@@ -11,6 +11,7 @@ mod edges;
 mod faults;
 mod handshake;
 mod hung;
+mod inject;
 mod judging;
 mod lines;
 mod lists;

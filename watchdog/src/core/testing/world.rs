@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use probe_api::{Trigger, Verdict};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::lines::{INITIALIZE, INITIALIZED, answer_line, call_line, cancel_line, stateless};
 use super::script::{Reaction, Script};
@@ -56,6 +56,8 @@ pub(crate) struct World {
     pub(crate) chain: Option<(Generation, Trigger)>,
     pub(crate) strays: Vec<String>,
     pub(crate) replies: Vec<(CallId, ProbeReply)>,
+    /// Calls of the watchdog's own tools that run: which, of what, with what.
+    pub(crate) managed: Vec<(u64, Box<str>, Map<String, Value>)>,
     /// Whether process trees take until [`World::gone`] to be gone.
     pub(crate) lingering: bool,
     /// How the processes to come behave, the next one first; after that as the default.
@@ -97,6 +99,7 @@ impl World {
             chain: None,
             strays: Vec::new(),
             replies: Vec::new(),
+            managed: Vec::new(),
             lingering: false,
             next: next.into_iter().collect(),
             script: Script::default(),
@@ -180,6 +183,8 @@ impl World {
             }
             Effect::EndChain => self.chain = None,
             Effect::ProbeReply(call, reply) => self.replies.push((call, reply)),
+            Effect::Manage { call, tool, arguments } => self.managed.push((call, tool, arguments)),
+            Effect::EndManage(call) => self.managed.retain(|(running, ..)| *running != call),
             Effect::Emit(kind) => self.events.push(kind),
             Effect::Count(count) => self.counts.push(count),
             Effect::Stray(line) => self.strays.push(text(&line)),

@@ -90,6 +90,7 @@ impl Book {
                 }
             }
             Effect::Count(_) => {}
+            Effect::Manage { .. } | Effect::EndManage(_) => prop_assert!(false, "no tools were injected"),
             Effect::Kill | Effect::ProbeReply(..) | Effect::Emit(_) | Effect::Stray(_) => {}
         }
         Ok(())
