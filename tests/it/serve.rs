@@ -1,7 +1,7 @@
 //! `serve` and `connect`: several servers in one process, whose clients come and go.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -129,6 +129,54 @@ fn a_client_that_leaves_makes_room_for_the_next_who_finds_a_fresh_server() {
 }
 
 #[test]
+fn somebody_who_only_knocks_costs_nothing() {
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    serving.process.wait_stderr("one: connected");
+    for _ in 0..20 {
+        drop(UnixStream::connect(serving.socket("one")).unwrap());
+    }
+    let client = serving.client("one");
+    client.initialize();
+    assert_eq!(life(&client, 1), "1", "no process was replaced");
+    client.finish();
+    serving.end();
+}
+
+#[test]
+fn a_client_that_comes_while_the_last_one_s_session_ends_waits_for_it() {
+    let stubborn = ", shutdown: { eof_grace: 700ms, term_grace: 100ms }";
+    let serving = Serving::start_with(&file(&[("one", server(stubborn))]), |setup| {
+        setup.script(json!({ "ignore_eof": true, "ignore_signals": ["TERM"] }))
+    });
+    let client = serving.client("one");
+    client.initialize();
+    client.finish();
+    let next = serving.client("one");
+    next.initialize();
+    next.finish();
+    serving.end();
+}
+
+#[test]
+fn a_client_that_reads_nothing_and_leaves_half_does_not_keep_its_place() {
+    let serving = Serving::start(&file(&[("one", server(", shutdown: { drain: 200ms }"))]));
+    poll_until("socket", || serving.socket("one").exists());
+    let mut stuck = UnixStream::connect(serving.socket("one")).unwrap();
+    stuck.write_all(format!("{}\n", harness::initialize(0, "2025-11-25")).as_bytes()).unwrap();
+    for id in 1..40 {
+        let line = tool_call(id, "big", json!({ "bytes": 100_000 }));
+        stuck.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+    stuck.shutdown(std::net::Shutdown::Write).unwrap();
+    let next = serving.client("one");
+    next.send(harness::initialize(0, "2025-11-25"));
+    assert!(next.answer_within(0, LIMIT).result()["serverInfo"].is_object());
+    next.finish();
+    drop(stuck);
+    serving.end();
+}
+
+#[test]
 fn a_second_client_is_told_that_there_is_one() {
     let serving = Serving::start(&file(&[("one", server(""))]));
     let client = serving.client("one");
@@ -184,6 +232,12 @@ fn a_reload_touches_what_differs_and_nothing_else() {
     serving.process.wait_stderr("added: added");
     serving.process.wait_stderr("removed: removed");
 
+    let elsewhere = format!(", listen: [\"unix://{}\"]", serving.folder.path().join("else.sock").display());
+    let moved = [("kept", server(&elsewhere)), ("changed", server(", env: { A: b }")), ("added", server(""))];
+    serving.rewrite(&file(&moved));
+    serving.process.wait_stderr("listen (takes a restart of the watchdog)");
+    assert_eq!(pid(&kept, 5), stays, "nothing runs twice");
+
     serving.rewrite("version: 1\nservers:\n  kept: { comand: x }\n");
     serving.process.wait_stderr("config_rejected");
     assert_eq!(pid(&kept, 3), stays);
@@ -223,7 +277,7 @@ fn a_socket_that_another_process_serves_is_not_taken_away() {
     let second = Serving::start_with(&file(&[("one", server(""))]), |setup| {
         setup.env("MCP_WATCHDOG_RUNTIME_DIR", serving.process.folder())
     });
-    second.process.wait_stderr("another process serves it");
+    second.process.wait_stderr("another server has it");
     second.process.ended(78);
     assert_eq!(life(&client, 1), "1");
     client.finish();

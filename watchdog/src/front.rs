@@ -4,6 +4,7 @@
 //! which clients come and go.
 
 pub mod client;
+pub mod entrance;
 pub mod socket;
 
 use std::task::{Context, Poll};
@@ -51,9 +52,11 @@ impl Front {
         self.client = None;
     }
 
-    /// What the client does next. With `wanted` unset nothing is read, but its end is noticed.
-    pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<Input> {
-        if let Some(door) = &self.door
+    /// What the client does next. With `wanted` unset nothing is read, but its end is noticed. With `leaving` set, the session of
+    /// the last client is ending: who comes now waits at the door for the next.
+    pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool, leaving: bool) -> Poll<Input> {
+        if !leaving
+            && let Some(door) = &mut self.door
             && let Poll::Ready(client) = door.poll_client(cx, self.client.is_some())
         {
             self.client = Some(client);

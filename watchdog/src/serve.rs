@@ -98,10 +98,7 @@ impl Serve {
     /// # Errors
     /// When a socket cannot be opened: a server that no client can reach is not what was configured.
     fn begin(&mut self) -> Result<(), String> {
-        let mut servers = self.config.servers.clone();
-        for server in &mut servers {
-            server.enabled = self.state.enabled(&server.name).unwrap_or(server.enabled);
-        }
+        let servers: Vec<_> = self.config.servers.iter().cloned().map(|server| self.state.apply(server)).collect();
         // All sockets before the first server: nothing has to be stopped again if one of them is taken.
         let doors = servers.iter().map(|server| self.crew.door(server)).collect::<Result<Vec<_>, _>>()?;
         for (server, door) in servers.into_iter().zip(doors) {
@@ -142,6 +139,9 @@ impl Serve {
 
     async fn obey(&mut self, order: Order) {
         match order {
+            Order::Reload(answer) if self.ending.is_some() => {
+                _ = answer.send(Err("the watchdog is shutting down".to_owned()));
+            }
             Order::Reload(answer) => {
                 // Whoever asked may have gone.
                 _ = answer.send(self.reload().await);
@@ -171,7 +171,7 @@ impl Serve {
 
     fn replace(&mut self, server: crate::config::Server) {
         match self.crew.door(&server) {
-            Ok(door) => self.crew.start(server, door),
+            Ok(door) => self.crew.start(self.state.apply(server), door),
             Err(why) => tracing::error!("{why}"),
         }
     }
@@ -203,9 +203,9 @@ impl Serve {
             self.emit(EventKind::ConfigRejected { error: error.clone() });
         })?;
         let mut told = changed;
-        told.extend(difference.live.iter().map(|key| (*key).to_owned()));
         told.extend(difference.restart.iter().map(|key| format!("{key} (takes a restart of the watchdog)")));
-        self.config = loaded.config;
+        // What only a new process takes is told of again, until there is one.
+        self.config.servers = loaded.config.servers;
         if !told.is_empty() {
             self.emit(EventKind::ConfigReloaded { changed: told.clone() });
         }
@@ -228,13 +228,15 @@ impl Serve {
     /// Applies the differences of servers.
     fn apply(&mut self, config: &Config, changes: &[Change]) -> Result<Vec<String>, String> {
         let wanted = |name: &str| config.servers.iter().find(|server| server.name == name).cloned();
-        // A socket that is taken changes nothing: the doors come first.
+        // A socket that is taken, or a name whose last server is still ending, changes nothing: the doors come first.
         let mut doors = Vec::new();
         for change in changes {
-            let (Change::Added(name) | Change::Changed { name, .. }) = change else { continue };
-            let fresh = !matches!(change, Change::Changed { keys, .. } if !keys.contains(&"listen"));
-            if let Some(server) = wanted(name).filter(|_| fresh) {
-                doors.push((name.clone(), self.crew.door(&server)?));
+            let Change::Added(name) = change else { continue };
+            if self.crew.is_leaving(name) {
+                return Err(format!("server \"{name}\" was removed and is still ending; reload again in a moment"));
+            }
+            if let Some(server) = wanted(name) {
+                doors.push((name, self.crew.door(&server)?));
             }
         }
         let mut told = Vec::new();
@@ -242,25 +244,30 @@ impl Serve {
             match change {
                 Change::Removed(name) => {
                     self.crew.stop(name);
+                    self.state.forget(name);
                     told.push(format!("{name}: removed"));
                     self.emit_of(name, EventKind::ServerRemoved);
                 }
-                Change::Added(name) | Change::Changed { name, .. } => {
+                Change::Added(name) => {
+                    let door = doors.iter().position(|(of, _)| *of == name).map(|at| doors.swap_remove(at).1);
+                    let (Some(server), Some(door)) = (wanted(name), door) else { continue };
+                    told.push(format!("{name}: started"));
+                    self.emit_of(name, EventKind::ServerAdded);
+                    self.crew.start(self.state.apply(server), door);
+                }
+                Change::Changed { name, keys, spawn_relevant } => {
                     let Some(server) = wanted(name) else { continue };
-                    let door = doors.iter().position(|(of, _)| of == name).map(|at| doors.swap_remove(at).1);
-                    match (change, door) {
-                        (Change::Changed { keys, spawn_relevant, .. }, None) => {
-                            told.push(format!("{name}: {}", keys.join(", ")));
-                            self.crew.configure(server, *spawn_relevant, keys.contains(&"enabled"));
-                        }
-                        (_, Some(door)) => {
-                            told.push(format!("{name}: started"));
-                            self.crew.stop(name);
-                            self.crew.start(server, door);
-                            self.emit_of(name, EventKind::ServerAdded);
-                        }
-                        (_, None) => {}
+                    let switch = keys.contains(&"enabled");
+                    if switch {
+                        // What the file says now is newer than what an operator said.
+                        self.state.forget(name);
                     }
+                    let keys = keys.iter().map(|key| match *key {
+                        "listen" => "listen (takes a restart of the watchdog)",
+                        key => key,
+                    });
+                    told.push(format!("{name}: {}", keys.collect::<Vec<_>>().join(", ")));
+                    self.crew.configure(self.state.apply(server), *spawn_relevant, switch);
                 }
             }
         }

@@ -71,6 +71,10 @@ pub struct Driver {
     clock: Clock,
     effects: Vec<Effect>,
     exit: Option<Exit>,
+    /// When a client that has left is given up with what it has not taken.
+    next_session_at: Option<std::time::Instant>,
+    /// Whether the client that is there has said anything.
+    client_spoke: bool,
     /// Whether the whole program ends.
     ending: bool,
     log: LogHandle,
@@ -123,6 +127,8 @@ impl Driver {
             clock: Clock::new(),
             effects: Vec::new(),
             exit: None,
+            next_session_at: None,
+            client_spoke: false,
             ending: false,
             log,
             events,
@@ -155,6 +161,7 @@ impl Driver {
     /// Makes room for the next client.
     fn next_session(&mut self, now: std::time::Instant) {
         self.exit = None;
+        self.next_session_at = None;
         self.meter.client_left(now);
         self.front.forget_client();
         self.chains.end_session();

@@ -13,9 +13,7 @@ use super::{
 pub struct Difference {
     /// The servers that are gone, then those that are new or changed, in the order of the new configuration.
     pub servers: Vec<Change>,
-    /// Keys of the process that can be applied while it runs.
-    pub live: Vec<&'static str>,
-    /// Keys of the process that only a new process takes: they are about what is opened at the start.
+    /// Keys of the process, which only a new process takes: they are about what is opened and promised at the start.
     pub restart: Vec<&'static str>,
 }
 
@@ -23,7 +21,7 @@ impl Difference {
     /// Whether nothing differs.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.servers.is_empty() && self.live.is_empty() && self.restart.is_empty()
+        self.servers.is_empty() && self.restart.is_empty()
     }
 }
 
@@ -48,15 +46,10 @@ pub enum Change {
 /// The keys that say how a process is started.
 const SPAWN: [&str; 4] = ["command", "args", "cwd", "env"];
 
-/// The keys of the process that are looked at each time they matter.
-const LIVE: [&str; 5] =
-    ["control.token_file", "control.allow_remote", "mgmt.allow_disable", "on_permanent_failure", "ready.require"];
-
 /// What it takes to get from one configuration to another.
 #[must_use]
 pub fn diff(old: &Config, new: &Config) -> Difference {
-    let (live, restart) = process(old, new).into_iter().partition(|key| LIVE.contains(key));
-    Difference { servers: servers(&old.servers, &new.servers), live, restart }
+    Difference { servers: servers(&old.servers, &new.servers), restart: process(old, new) }
 }
 
 fn servers(old: &[Server], new: &[Server]) -> Vec<Change> {

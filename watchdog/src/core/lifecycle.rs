@@ -55,6 +55,12 @@ pub struct Lifecycle {
     /// The generation whose process tree is not known to be empty.
     dying: Option<Generation>,
     last_attempt: Option<Instant>,
+    /// Whether an attempt was made for this session.
+    attempted: bool,
+    /// Whether it was removed from `PermanentlyFailed`.
+    ended_failed: bool,
+    /// Whether this follows the session of another client, whose attempts count.
+    follows: bool,
     next_token: u64,
     connected_once: bool,
     close_failures: u32,
@@ -75,6 +81,9 @@ impl Lifecycle {
             live: None,
             dying: None,
             last_attempt: None,
+            attempted: false,
+            ended_failed: false,
+            follows: false,
             next_token: 0,
             connected_once: false,
             close_failures: 0,
@@ -86,7 +95,13 @@ impl Lifecycle {
     #[must_use]
     pub fn successor(&self, enabled: bool, seed: u64) -> Self {
         let next = Self::new(self.policy.clone(), enabled, seed);
+        // A budget that is used up is not given back by a client that leaves.
+        let failed = enabled && self.ended_failed;
+        let state = if failed { State::PermanentlyFailed { trial: None } } else { next.state };
         Self {
+            state,
+            backoff: self.backoff.clone(),
+            follows: true,
             generation: self.generation,
             close_failures: self.close_failures,
             stale: self.stale,
@@ -287,6 +302,7 @@ impl Lifecycle {
         self.generation = self.generation.next();
         self.backoff.attempt();
         self.last_attempt = Some(now);
+        self.attempted = true;
         self.live = Some(self.generation);
         out.push(Action::Notice(Notice::Starting));
         out.push(Action::Spawn(self.generation));

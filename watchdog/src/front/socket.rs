@@ -1,13 +1,19 @@
 //! Clients that come through a unix socket, one at a time.
 
+use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as BlockingStream;
+use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use tokio::net::{UnixListener, UnixStream};
+use nix::unistd::getuid;
+use tokio::net::UnixStream;
+use tokio::time::{Sleep, sleep};
 
 use super::client::Client;
+use super::entrance::Entrance;
 use crate::stream::{Sink, Source};
 
 /// What a client is told that comes while another one is there, before its stream ends. It has asked nothing yet, so that there
@@ -19,41 +25,66 @@ const TAKEN: &[u8] = concat!(
 )
 .as_bytes();
 
+/// How long nobody is let in after that has failed, for want of descriptors say.
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// Where clients come in.
 #[derive(Debug)]
 pub struct Door {
-    listeners: Vec<UnixListener>,
+    entrances: Vec<Entrance>,
     max_line: usize,
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl Door {
     /// A door at these sockets.
     #[must_use]
-    pub const fn new(listeners: Vec<UnixListener>, max_line: usize) -> Self {
-        Self { listeners, max_line }
+    pub const fn new(entrances: Vec<Entrance>, max_line: usize) -> Self {
+        Self { entrances, max_line, pause: None }
     }
 
     /// The next client. While `taken`, those who come are turned away.
-    pub fn poll_client(&self, cx: &mut Context<'_>, taken: bool) -> Poll<Client> {
-        for listener in &self.listeners {
-            while let Poll::Ready(Ok((stream, _))) = listener.poll_accept(cx) {
-                if taken {
-                    // A fresh socket takes so little at once, and one that does not is gone.
-                    _ = stream.try_write(TAKEN);
-                    continue;
-                }
-                match self.client(stream) {
+    pub fn poll_client(&mut self, cx: &mut Context<'_>, taken: bool) -> Poll<Client> {
+        if let Some(pause) = &mut self.pause {
+            std::task::ready!(pause.as_mut().poll(cx));
+            self.pause = None;
+        }
+        for entrance in &self.entrances {
+            while let Poll::Ready(accepted) = entrance.listener.poll_accept(cx) {
+                let made = match accepted {
+                    Ok((stream, _)) if !is_welcome(&stream) => continue,
+                    Ok((stream, _)) if taken => {
+                        // A fresh socket takes so little at once, and one that does not is gone.
+                        _ = stream.try_write(TAKEN);
+                        continue;
+                    }
+                    Ok((stream, _)) => client(stream, self.max_line),
+                    Err(error) => Err(error),
+                };
+                match made {
                     Ok(client) => return Poll::Ready(client),
-                    Err(error) => tracing::warn!(%error, "a client that connected cannot be served"),
+                    Err(error) => {
+                        tracing::warn!(%error, "a client that connected cannot be served");
+                        let mut pause = Box::pin(sleep(PAUSE));
+                        // Just made, so that it only takes the waker.
+                        _ = pause.as_mut().poll(cx);
+                        self.pause = Some(pause);
+                        return Poll::Pending;
+                    }
                 }
             }
         }
         Poll::Pending
     }
+}
 
-    fn client(&self, stream: UnixStream) -> io::Result<Client> {
-        let stream: BlockingStream = stream.into_std()?;
-        let reading: OwnedFd = stream.try_clone()?.into();
-        Ok(Client::new(Source::own_pipe(reading)?, Sink::own_pipe(stream.into())?, self.max_line))
-    }
+/// This user and root, whatever the folder and the file let through.
+fn is_welcome(stream: &UnixStream) -> bool {
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == 0 || peer.uid() == getuid().as_raw())
+}
+
+fn client(stream: UnixStream, max_line: usize) -> io::Result<Client> {
+    let stream: BlockingStream = stream.into_std()?;
+    let reading: OwnedFd = stream.try_clone()?.into();
+    Ok(Client::new(Source::own_pipe(reading)?, Sink::own_pipe(stream.into())?, max_line))
 }

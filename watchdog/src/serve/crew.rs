@@ -67,6 +67,11 @@ impl Crew {
         &self.log
     }
 
+    /// Whether a server of this name was stopped and has not ended.
+    pub(super) fn is_leaving(&self, name: &str) -> bool {
+        self.leaving.iter().any(|slot| &*slot.name == name)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -151,7 +156,7 @@ impl Crew {
             Err(error) => (error.id(), None),
         };
         let name = self.names.remove(&id)?;
-        self.leaving.retain(|slot| !slot.commands.is_closed());
+        self.leaving.retain(|slot| slot.name != name || !slot.commands.is_closed());
         Some(match exit {
             Some(exit) => Ended::Slot { name, exit },
             None => Ended::Broken { name },

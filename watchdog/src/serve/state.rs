@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Server;
+
 /// The file. Without a path nothing is remembered.
 #[derive(Debug, Default)]
 pub(super) struct StateFile {
@@ -46,16 +48,32 @@ impl StateFile {
         Self { path, state }
     }
 
-    /// What an operator said last of a server.
-    pub(super) fn enabled(&self, server: &str) -> Option<bool> {
+    /// The server as it is to run: what an operator said last counts.
+    pub(super) fn apply(&self, mut server: Server) -> Server {
+        server.enabled = self.enabled(&server.name).unwrap_or(server.enabled);
+        server
+    }
+
+    /// Forgets a server.
+    pub(super) fn forget(&mut self, server: &str) {
+        if self.state.servers.remove(server).is_some() {
+            self.save();
+        }
+    }
+
+    fn enabled(&self, server: &str) -> Option<bool> {
         self.state.servers.get(server).map(|remembered| remembered.enabled)
     }
 
     /// Remembers what an operator said.
     pub(super) fn remember(&mut self, server: &str, enabled: bool) {
+        self.state.servers.insert(server.to_owned(), Remembered { enabled });
+        self.save();
+    }
+
+    fn save(&mut self) {
         let Some(path) = &self.path else { return };
         self.state.version = VERSION;
-        self.state.servers.insert(server.to_owned(), Remembered { enabled });
         if let Err(error) = write(path, &self.state) {
             tracing::warn!("the state file {} cannot be written: {error}", path.display());
         }

@@ -18,6 +18,10 @@ impl Driver {
     pub(super) fn obey(&mut self, now: Instant, command: Command) {
         // Whoever asked may have gone: an answer that nobody takes is no failure.
         match command {
+            // A fresh process comes for the next client in any case.
+            Command::Retry(answer) if self.front.is_open() && self.core.is_closing() && !self.ending => {
+                _ = answer.send(Ok(self.accepted()));
+            }
             Command::Retry(answer) => {
                 let refused = self.core.retry(now, &mut self.effects);
                 self.carry_out(now);

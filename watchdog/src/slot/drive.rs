@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::chain::ChainNews;
-use super::{Driver, FULL, reports};
+use super::{Driver, FULL, LAST_WORDS, reports};
 use crate::back::runtime::News;
 use crate::event_loop::yield_turn;
 use crate::exit::Exit;
@@ -26,15 +26,17 @@ impl Driver {
                 if !self.goes_on_after(exit) {
                     return Poll::Ready(exit);
                 }
-                // Another client may come once this one has been given its last lines.
-                if self.front.flush(cx).is_ready() {
+                // Another client may come once this one has been given its last lines, or has not taken them for too long.
+                let until = *self.next_session_at.get_or_insert(now + LAST_WORDS);
+                if self.front.flush(cx).is_ready() || until <= now {
                     self.next_session(now);
                     busy = true;
                 }
             }
             if !busy {
                 self.publish();
-                self.clock.arm(cx, now, self.core.next_wake());
+                let wake = [self.core.next_wake(), self.next_session_at].into_iter().flatten().min();
+                self.clock.arm(cx, now, wake);
                 return Poll::Pending;
             }
         }
@@ -127,12 +129,20 @@ impl Driver {
         }
         let wanted =
             self.runtime.as_ref().is_none_or(|(_, runtime)| runtime.backlog() < FULL) && self.front.backlog() < FULL;
-        let Poll::Ready(input) = self.front.poll_input(cx, wanted) else { return false };
+        let Poll::Ready(input) = self.front.poll_input(cx, wanted, self.core.is_closing()) else { return false };
         match input {
             Input::Read => {
                 self.take_client_lines(now);
             }
-            Input::Came => self.meter.client_came(now),
+            Input::Came => {
+                self.client_spoke = false;
+                self.meter.client_came(now);
+            }
+            // Somebody who only looked whether there is somebody: there was no session.
+            Input::Eof | Input::Gone if self.front.is_open() && !self.client_spoke => {
+                self.meter.client_left(now);
+                self.front.forget_client();
+            }
             Input::HungUp => self.core.client_hung_up(now, &mut self.effects),
             Input::Eof => self.core.client_eof(now, &mut self.effects),
             Input::Gone => self.core.client_gone(now, &mut self.effects),
@@ -147,6 +157,7 @@ impl Driver {
         for _ in 0..LINES {
             let Some(line) = self.front.next_line() else { break };
             some = true;
+            self.client_spoke = true;
             self.meter.messages_in.add(1);
             match line {
                 Line::Whole(line) => {

@@ -12,7 +12,9 @@ impl Lifecycle {
                 out.push(Action::Notice(Notice::Enabled));
                 self.begin(now, out);
             }
-            State::Disconnected { removed: false } if self.policy.lazy && self.generation.0 == 0 => {}
+            State::Disconnected { removed: false } if self.policy.lazy && !self.attempted => {}
+            State::Disconnected { removed: false } if self.follows && !self.attempted => self.follow(now, out),
+            State::PermanentlyFailed { trial: None } if self.follows && !self.attempted => {}
             State::Disconnected { removed: false } | State::PermanentlyFailed { trial: None } => self.begin(now, out),
             State::PermanentlyFailed { trial: Some(phase) } => {
                 self.backoff.reset();
@@ -21,6 +23,14 @@ impl Lifecycle {
             State::Disabling(Target::Disabled) => self.state = State::Disabling(Target::Restart),
             _ => {}
         }
+    }
+
+    /// A fresh process for the next client. Clients that come and go in a row cause no more attempts than requests may, and
+    /// forgive none that failed.
+    fn follow(&mut self, now: Instant, out: &mut Vec<Action>) {
+        let at = self.earliest(now);
+        let phase = if at > now { self.wait_until(at, out) } else { self.attempt(now, out) };
+        self.state = State::Connecting(phase);
     }
 
     /// A new enable-period.
@@ -101,6 +111,7 @@ impl Lifecycle {
             }
             _ => {}
         }
+        self.ended_failed = matches!(self.state, State::PermanentlyFailed { .. });
         self.wind_down(Target::Removed, Loss::Shutdown, Rejection::Closing, out);
     }
 

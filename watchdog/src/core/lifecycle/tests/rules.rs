@@ -418,3 +418,55 @@ fn s220_states_have_names_in_the_vocabulary_of_document_003() {
     machine.on(Event::Disable);
     assert_eq!((machine.life.state_name(), machine.life.status()), ("Disabled", "disconnected"));
 }
+
+/// The client of a served slot leaves, and its process ends.
+fn next_client(machine: &mut Machine) {
+    machine.on(Event::Remove);
+    if let Some(dying) = machine.life.dying() {
+        machine.on(Event::TornDown(dying, true));
+    }
+    machine.life = machine.life.successor(true, 0);
+    machine.on(Event::Start);
+}
+
+#[test]
+fn clients_that_come_and_go_cause_no_more_attempts_than_requests_may() {
+    let mut machine = Machine::connected(|server| server.restart.min_attempt_interval = secs(1));
+    let first = machine.generation();
+    next_client(&mut machine);
+    assert!(!machine.spawned(), "too soon after the last attempt");
+    next_client(&mut machine);
+    assert!(!machine.spawned());
+    assert_eq!(machine.generation(), first);
+    machine.ring();
+    assert!(machine.spawned());
+    machine.ok();
+    machine.wait(60);
+    next_client(&mut machine);
+    assert!(machine.spawned(), "at once where the last attempt is long ago");
+}
+
+#[test]
+fn a_budget_that_is_used_up_is_not_given_back_by_a_client_that_leaves() {
+    let mut machine = Machine::started(|server| server.restart.max_attempts = Some(1));
+    machine.attempt_fails();
+    assert!(machine.failed_for_good());
+    next_client(&mut machine);
+    assert!(machine.failed_for_good() && !machine.spawned());
+    machine.on(Event::Request);
+    machine.wait(5);
+    machine.on(Event::ForceRetry);
+    assert!(machine.life.live().is_some(), "an operator may still have it tried");
+}
+
+#[test]
+fn a_lazy_server_waits_for_a_request_of_each_client() {
+    let mut machine = Machine::started(|server| server.start = Start::Lazy);
+    machine.on(Event::Request);
+    machine.ok();
+    machine.wait(60);
+    next_client(&mut machine);
+    assert!(!machine.spawned());
+    machine.on(Event::Request);
+    assert!(machine.spawned());
+}
