@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 /// Does such work on a thread of its own, one piece at a time: where it never comes back, one thread is lost and not
 /// one at each check. A thread of the runtime's pool would hold up the end of the program.
 #[derive(Debug)]
-pub(crate) struct Aside<T> {
+pub struct Aside<T> {
     running: Option<oneshot::Receiver<T>>,
 }
 
@@ -26,7 +26,7 @@ impl<T: Send + 'static> Aside<T> {
     /// # Errors
     /// [`ErrorKind::TimedOut`] when that takes longer than `limit`; others when there can be no thread, or it breaks
     /// down.
-    pub(crate) async fn run(&mut self, limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    pub async fn run(&mut self, limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let end = Instant::now() + limit;
         if self.running.is_some() {
             // Its result is of then, and is asked for now.

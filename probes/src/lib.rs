@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 mod activity;
 mod address;
-mod aside;
+pub mod aside;
 mod cpu;
 mod discover;
 mod file;

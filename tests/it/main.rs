@@ -17,6 +17,7 @@ mod mgmt;
 mod operator;
 mod plugin;
 mod plugin_sessions;
+mod plugin_time;
 mod probe_once;
 mod rig;
 mod scenarios;

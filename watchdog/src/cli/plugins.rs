@@ -95,8 +95,12 @@ impl CheckPlugin {
         let runtime = event_loop::start()?;
         let launcher = Launcher::own(log.clone())?;
         let found = runtime.block_on(async {
-            let descriptor = plugin::inspect(&self.options, &launcher, plugin::KIND).await?;
-            let checked = self.check(launcher).await;
+            let name = plugin::KIND.to_owned();
+            let around = Around { name, interval: None, launcher, tell: Tell::nobody(), broken: Arc::default() };
+            let mut probe = PluginProbe::new(self.options.clone(), around);
+            let descriptor = probe.prepare().await?;
+            let checked = check(&mut probe).await;
+            probe.end().await;
             Ok::<_, String>((descriptor, checked))
         });
         // Every host is gone by its own guard; what it printed is to come before what is said about it.
@@ -115,26 +119,6 @@ impl CheckPlugin {
                 Ok(Exit::Failed)
             }
         }
-    }
-
-    /// One check against a server that is well.
-    async fn check(&self, launcher: Launcher) -> Checked {
-        let mut snapshot = Snapshot::new("demo", 1, Trigger::Manual);
-        snapshot.era = Some(Era::Handshake);
-        snapshot.protocol_version = Some(demo::HANDSHAKE.to_owned());
-        let subject = Subject { snapshot, processes: None };
-        let (calls, requests) = mpsc::channel(1);
-        let server = tokio::spawn(serve(requests));
-        let name = plugin::KIND.to_owned();
-        let around = Around { name, interval: None, launcher, tell: Tell::nobody(), broken: Arc::default() };
-        let mut probe = PluginProbe::new(self.options.clone(), around);
-        let begin = Instant::now();
-        let cx = ChannelContext::new(&subject, &calls, LinkIndex(0), &[], begin + CHECK);
-        let verdict = probe.check(&cx).await;
-        let checked = Checked { verdict, elapsed: begin.elapsed(), returned: probe.status().failures == 0 };
-        probe.end().await;
-        server.abort();
-        checked
     }
 
     fn report(&self, descriptor: &Descriptor, checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
@@ -168,6 +152,21 @@ impl CheckPlugin {
         let elapsed = Span(Duration::from_millis(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)));
         writeln!(out, "  check       {verdict} after {elapsed}{reason}")
     }
+}
+
+/// One check against a server that is well.
+async fn check(probe: &mut PluginProbe) -> Checked {
+    let mut snapshot = Snapshot::new("demo", 1, Trigger::Manual);
+    snapshot.era = Some(Era::Handshake);
+    snapshot.protocol_version = Some(demo::HANDSHAKE.to_owned());
+    let subject = Subject { snapshot, processes: None };
+    let (calls, requests) = mpsc::channel(1);
+    let server = tokio::spawn(serve(requests));
+    let begin = Instant::now();
+    let cx = ChannelContext::new(&subject, &calls, LinkIndex(0), &[], begin + CHECK);
+    let verdict = probe.check(&cx).await;
+    server.abort();
+    Checked { verdict, elapsed: begin.elapsed(), returned: probe.status().failures == 0 }
 }
 
 /// A verdict as it is spelled in JSON, and its reason.

@@ -1,41 +1,44 @@
 //! `plugin`: a shared library of the operator's says whether the server is well.
 //!
 //! The library is loaded into a process of its own ([`crate::probe_host`]), below a guard: whatever it does there, the session
-//! goes on. The process is started at the first check and kept between checks; a plugin that crashes or does not return in time
-//! costs its process, and is asked less and less often while it goes on so ([`trouble`]).
+//! goes on. The process is started at the first check, which waits for it as long as it has time, and kept between checks; a plugin
+//! that crashes or does not return in time costs its process, and is asked less and less often while it goes on so ([`trouble`]).
 //!
 //! A plugin's own trouble never speaks against the server: it is `Inconclusive`, whatever it is.
 
-use std::ffi::OsString;
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use probe_api::options::Span;
-use probe_api::{ConfigError, Context, Probe, Verdict, async_trait};
-use serde::Deserialize;
+use probe_api::{ConfigError, Context, Probe, Trigger, Verdict, async_trait};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::registry::{EngineEntry, Made, Surroundings};
-use crate::back;
 use crate::config;
-use crate::events::{Bus, Event, EventKind};
-use crate::probe_host;
+use crate::events::EventKind;
 pub use crate::probe_host::message::Descriptor;
-use crate::telemetry::{LogHandle, plain};
+use crate::telemetry::plain;
+use file::Watched;
 use host::Host;
+pub use launcher::Launcher;
+pub use options::{OnError, Options};
+use starting::Starting;
 pub use startup::{Inspected, admit, inspect_chain};
+pub use tell::Tell;
 pub use trouble::Status;
 use trouble::Trouble;
 
+mod due;
+mod file;
 mod host;
+mod launcher;
+mod options;
 mod process;
+mod starting;
 mod startup;
+mod tell;
 mod trouble;
 
 /// The line of the registry.
@@ -46,7 +49,7 @@ pub const KIND: &str = "plugin";
 /// How much longer than its time a check may take to return: calls end with the time, and the plugin has to come to a verdict
 /// (design: probes.md, section 6).
 const RETURN: Duration = Duration::from_millis(50);
-/// How long loading and creating may take where no check waits for it.
+/// How long loading and creating may take together. A check waits as long as it can; the next one finds the host ready.
 const START: Duration = Duration::from_secs(5);
 /// How long an orderly end is waited for.
 const END: Duration = Duration::from_secs(1);
@@ -54,34 +57,6 @@ const END: Duration = Duration::from_secs(1);
 const USUAL: Duration = Duration::from_secs(60);
 /// The longest text of a plugin that is shown, in characters.
 const LONGEST: usize = 4096;
-
-/// The options of a link of this type, beside those that all links have.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Options {
-    /// The library; an absolute path by the time that it is used.
-    pub library: PathBuf,
-    /// What the plugin gets.
-    #[serde(default)]
-    pub config: Value,
-    /// What the file must hash to, in lower-case hexadecimal digits.
-    #[serde(default, deserialize_with = "pin")]
-    pub sha256: Option<String>,
-    /// What follows when it does not load at the start of the watchdog.
-    #[serde(default)]
-    pub on_error: OnError,
-}
-
-impl Options {
-    fn read(options: &Value) -> Result<Self, ConfigError> {
-        let options: Self = serde_json::from_value(options.clone()).map_err(|error| ConfigError(error.to_string()))?;
-        if options.library.is_absolute() {
-            return Ok(options);
-        }
-        let library = options.library.display();
-        Err(ConfigError(format!("`library` {library} is not absolute, and there is no file beside which it lies")))
-    }
-}
 
 fn check(options: &Value, _: Option<&config::Command>) -> Result<(), ConfigError> {
     Options::read(options).map(drop)
@@ -99,96 +74,6 @@ fn make(options: &Value, around: &Surroundings<'_>) -> Made {
     Ok(Box::new(PluginProbe::new(Options::read(options)?, around)))
 }
 
-/// `on_error`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnError {
-    /// The watchdog does not start: a probe that silently is not there would be worse.
-    #[default]
-    RefuseStart,
-    /// A warning; the link tells nothing until the plugin loads.
-    Skip,
-}
-
-/// A hash as `sha256sum` prints it, in any case.
-fn pin<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = match Value::deserialize(deserializer)? {
-        Value::Null => return Ok(None),
-        Value::String(text) => text,
-        // Digits without quotes are a number.
-        _ => String::new(),
-    };
-    let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let wrong = "`sha256` wants 64 hexadecimal digits in quotes, as `sha256sum FILE` prints them";
-    is_hash.then(|| Some(text.to_ascii_lowercase())).ok_or_else(|| serde::de::Error::custom(wrong))
-}
-
-/// How a probe host is started.
-#[derive(Debug, Clone)]
-pub struct Launcher {
-    /// The binary that becomes the guard and the host.
-    pub program: PathBuf,
-    /// The host's environment.
-    pub env: Vec<(OsString, OsString)>,
-    /// Where lines go that the plugin prints.
-    pub log: LogHandle,
-}
-
-impl Launcher {
-    /// With this program itself, in its own environment without what is for the watchdog alone.
-    ///
-    /// # Errors
-    /// Where the program does not find itself.
-    pub fn own(log: LogHandle) -> io::Result<Self> {
-        let own = std::env::vars_os().collect();
-        let env = config::inherited_environment(&own).into_iter().collect();
-        Ok(Self { program: back::own_program()?, env, log })
-    }
-
-    fn command(&self) -> config::Command {
-        config::Command {
-            program: self.program.clone().into(),
-            args: vec![probe_host::ARGUMENT.into()],
-            cwd: None,
-            env: self.env.clone(),
-        }
-    }
-}
-
-/// Who is told what happens to plugins.
-#[derive(Clone)]
-pub struct Tell(Arc<dyn Fn(EventKind) + Send + Sync>);
-
-impl Tell {
-    /// This one.
-    pub fn new(tell: impl Fn(EventKind) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
-    }
-
-    /// The bus, as of this server.
-    #[must_use]
-    pub fn bus(events: Bus, server: Arc<str>) -> Self {
-        Self::new(move |kind| events.publish(Event::of_server(kind, server.clone(), None), SystemTime::now()))
-    }
-
-    /// Nobody.
-    #[must_use]
-    pub fn nobody() -> Self {
-        Self::new(|_| {})
-    }
-
-    /// Tells it.
-    pub fn tell(&self, kind: EventKind) {
-        (self.0)(kind);
-    }
-}
-
-impl std::fmt::Debug for Tell {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tell")
-    }
-}
-
 /// What a link has of its surroundings.
 #[derive(Clone)]
 pub struct Around {
@@ -200,7 +85,7 @@ pub struct Around {
     pub launcher: Launcher,
     /// Gets [`EventKind::PluginError`] when the plugin breaks.
     pub tell: Tell,
-    /// Raised while the plugin counts as broken.
+    /// Shows others what [`Status::is_broken`] says.
     pub broken: Arc<AtomicBool>,
 }
 
@@ -208,8 +93,18 @@ pub struct Around {
 pub struct PluginProbe {
     options: Options,
     around: Around,
+    file: Watched,
     host: Option<Host>,
+    starting: Option<Starting>,
     trouble: Trouble,
+}
+
+/// Why there is no verdict.
+enum Lack {
+    /// The plugin has failed.
+    Failure(String),
+    /// It was not asked: it needs longer to get ready than this check has.
+    Time(String),
 }
 
 impl PluginProbe {
@@ -217,7 +112,8 @@ impl PluginProbe {
     #[must_use]
     pub fn new(options: Options, around: Around) -> Self {
         let trouble = Trouble::new(around.interval.unwrap_or(USUAL));
-        Self { options, around, host: None, trouble }
+        let file = Watched::new(options.library.clone());
+        Self { options, around, file, host: None, starting: None, trouble }
     }
 
     /// How the plugin does.
@@ -226,38 +122,79 @@ impl PluginProbe {
         self.trouble.status().clone()
     }
 
+    /// Starts the host, so that a check finds it ready, and says what the plugin is.
+    ///
+    /// # Errors
+    /// Why it cannot be used: a sentence that names the file.
+    pub async fn prepare(&mut self) -> Result<Descriptor, String> {
+        self.look().await;
+        let host = self.ready().await?;
+        Ok(self.host.insert(host).descriptor().clone())
+    }
+
     /// Ends the host in order, and waits until nothing is left of it.
     pub async fn end(&mut self) {
+        self.starting = None;
         if let Some(host) = self.host.take() {
             end(host).await;
         }
     }
 
-    /// The host, if it can be used for one more check.
-    async fn usable(&mut self) -> Option<Host> {
-        let host = self.host.take()?;
-        let plugin = self.around.name.as_str();
-        if host.is_over() {
-            let why = host.end().await;
-            tracing::warn!(target: "mcp", plugin, "{why} between two checks; it is loaded again");
-            return None;
+    /// Lets go of what was made of a file that is there no more, and of the pause after its failures.
+    async fn look(&mut self) {
+        if !self.file.has_changed().await {
+            return;
         }
-        if host.stamp() != Stamp::of(&self.options.library) {
-            let library = self.options.library.display();
+        self.trouble.renewed();
+        self.starting = None;
+        if let Some(host) = self.host.take() {
+            let (plugin, library) = (self.around.name.as_str(), self.options.library.display());
             tracing::info!(target: "mcp", plugin, "{library} has changed; it is loaded again");
             host.close();
-            return None;
         }
-        Some(host)
     }
 
-    async fn examine(&mut self, cx: &dyn Context) -> Result<Verdict, String> {
-        // While a check runs the host belongs to it: where the check is dropped, the host goes with it.
-        let mut host = match self.usable().await {
-            Some(host) => host,
-            None => Host::start(&self.around.launcher, &self.options, &self.around.name, cx.remaining()).await?,
+    /// A host for one check. Where this is dropped, its start goes on.
+    async fn ready(&mut self) -> Result<Host, String> {
+        if let Some(host) = self.host.take() {
+            if !host.is_over() {
+                return Ok(host);
+            }
+            let (plugin, why) = (self.around.name.as_str(), host.end().await);
+            tracing::warn!(target: "mcp", plugin, "{why} between two checks; it is loaded again");
+        }
+        let Around { launcher, name, .. } = &self.around;
+        let starting = self.starting.get_or_insert_with(|| Starting::begin(launcher, &self.options, name));
+        let host = starting.ready().await;
+        self.starting = None;
+        host
+    }
+
+    async fn examine(&mut self, cx: &dyn Context, begin: Instant, limit: Duration) -> Result<Verdict, Lack> {
+        let library = self.options.library.clone();
+        let (library, limit_shown) = (library.display(), shown(limit));
+        let remedy = "or raise the link's `timeout`";
+        let Ok(ready) = timeout_at(begin + limit, self.ready()).await else {
+            return Err(Lack::Time(format!(
+                "{library} is still starting after the {limit_shown} of this check: wait for the next one, {remedy}"
+            )));
         };
-        let verdict = host.check(cx).await?;
+        // While a check runs the host belongs to it: where the check is dropped, the host goes with it.
+        let mut host = ready.map_err(Lack::Failure)?;
+        let spent = begin.elapsed();
+        if spent > limit / 2 {
+            self.host = Some(host);
+            let spent = shown(spent);
+            return Err(Lack::Time(format!(
+                "{library} is ready only after {spent} of the {limit_shown} of this check: wait for the next one, {remedy}"
+            )));
+        }
+        let Ok(checked) = timeout_at(begin + limit + RETURN, host.check(cx)).await else {
+            return Err(Lack::Failure(format!(
+                "{library} did not return within the {limit_shown} of this check: have it mind its `remaining` time, {remedy}"
+            )));
+        };
+        let verdict = checked.map_err(Lack::Failure)?;
         self.host = Some(host);
         Ok(verdict)
     }
@@ -265,7 +202,6 @@ impl PluginProbe {
     fn failed(&mut self, why: String) -> Verdict {
         let plugin = self.around.name.as_str();
         let broken = self.trouble.failed(Instant::now().into_std(), &why);
-        self.around.broken.store(self.status().broken, Relaxed);
         tracing::warn!(target: "mcp", plugin, "a check gave no verdict: {why}");
         if broken {
             let error = format!("broken, after {} checks in a row without a verdict: {why}", self.status().failures);
@@ -278,20 +214,24 @@ impl PluginProbe {
 #[async_trait]
 impl Probe for PluginProbe {
     async fn check(&mut self, cx: &dyn Context) -> Verdict {
-        let now = Instant::now();
-        if let Some((pause, why)) = self.trouble.pause(now.into_std()) {
+        let (begin, limit) = (Instant::now(), cx.remaining());
+        self.look().await;
+        // Who asks by hand wants to know how it is now.
+        let is_periodic = cx.snapshot().trigger != Trigger::Manual;
+        if let Some((pause, why)) = self.trouble.pause(begin.into_std()).filter(|_| is_periodic) {
             let pause = Span(Duration::from_secs(pause.as_secs().max(1)));
             return Verdict::Inconclusive(format!("{why}; not asked again for {pause}"));
         }
-        match timeout_at(now + cx.remaining() + RETURN, self.examine(cx)).await {
-            Ok(Ok(verdict)) => {
+        let verdict = match self.examine(cx, begin, limit).await {
+            Ok(verdict) => {
                 self.trouble.recovered();
-                self.around.broken.store(false, Relaxed);
                 verdict
             }
-            Ok(Err(why)) => self.failed(why),
-            Err(_) => self.failed("the plugin did not return in time".to_owned()),
-        }
+            Err(Lack::Time(why)) => Verdict::Inconclusive(why),
+            Err(Lack::Failure(why)) => self.failed(why),
+        };
+        self.around.broken.store(self.trouble.status().is_broken(), Relaxed);
+        verdict
     }
 }
 
@@ -308,11 +248,7 @@ impl Drop for PluginProbe {
 /// # Errors
 /// Why it cannot be used: a sentence that names the file and the remedy.
 pub async fn inspect(options: &Options, launcher: &Launcher, name: &str) -> Result<Descriptor, String> {
-    let started = timeout(START, Host::start(launcher, options, name, START)).await;
-    let host = started.map_err(|_| {
-        let limit = Span(START);
-        format!("the plugin {} did not load and take its `config:` within {limit}", options.library.display())
-    })??;
+    let host = Host::start(launcher, options, name).await?;
     let descriptor = host.descriptor().clone();
     end(host).await;
     Ok(descriptor)
@@ -325,26 +261,14 @@ async fn end(host: Host) {
     }
 }
 
-/// Which file a path leads to, and since when: it tells a file that was replaced or written anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    modified: (i64, i64),
-}
-
-impl Stamp {
-    /// `None` where there is no such file.
-    fn of(path: &Path) -> Option<Self> {
-        let facts = fs::metadata(path).ok()?;
-        Some(Self { device: facts.dev(), inode: facts.ino(), modified: (facts.mtime(), facts.mtime_nsec()) })
-    }
+/// A time to the millisecond, for people.
+fn shown(time: Duration) -> Span {
+    Span(Duration::from_millis(
+        u64::try_from(time.saturating_add(Duration::from_micros(500)).as_millis()).unwrap_or(u64::MAX),
+    ))
 }
 
 /// A plugin's text made fit for logs and reasons.
 fn one_line(text: &str) -> String {
     plain::text(text, LONGEST)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,11 +1,11 @@
 //! Loads a library and reads what it says about itself. Plugin code runs here only as far as its constructors do.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::{MaybeUninit, offset_of};
 use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use probe_api::abi::{ABI_MAJOR, ABI_MINOR, LONGEST_TEXT, MAGIC, Plugin, SYMBOL};
+use probe_api::abi::{ABI_MAJOR, ABI_MINOR, Check, Host, LONGEST_TEXT, MAGIC, Plugin, SYMBOL, Str};
 
 use super::message::Descriptor;
 use super::trust;
@@ -16,12 +16,20 @@ const LEAST: usize = offset_of!(Plugin, check) + size_of::<usize>();
 /// A longer schema is left out, in bytes.
 const LONGEST_SCHEMA: usize = 256 * 1024;
 
-/// A library that may be used: it has `create` and `check`.
+/// A library that may be used.
 pub(super) struct Loaded {
-    /// Its table, as far as it has one; the rest is null.
-    pub(super) plugin: Plugin,
+    /// What it does.
+    pub(super) functions: Functions,
     /// What it says about itself.
     pub(super) descriptor: Descriptor,
+}
+
+/// The functions of a plugin, as [`Plugin`] describes them. Only the last one may be missing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Functions {
+    pub(super) create: unsafe extern "C" fn(*const Host, Str, *mut Check) -> *mut c_void,
+    pub(super) check: unsafe extern "C" fn(*mut c_void, *const Host, *mut Check, Str) -> i32,
+    pub(super) destroy: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
 /// Loads a library into this process, for good. The error is a sentence that names the file and the remedy.
@@ -41,7 +49,7 @@ pub(super) fn load(library: &Path, pin: Option<&str>) -> Result<Loaded, String> 
     let address = address
         .map_err(|_| format!("{shown} is not a probe plugin: it does not export `{SYMBOL}` (see mcp_probe.h)"))?;
     // SAFETY: the symbol is an object of a library that stays loaded.
-    let plugin = unsafe { read(address) }.map_err(|why| format!("{shown} {why}"))?;
+    let (plugin, functions) = unsafe { read(address) }.map_err(|why| format!("{shown} {why}"))?;
     let name = text(plugin.name, LONGEST_TEXT).filter(|name| !name.is_empty());
     let descriptor = Descriptor {
         abi: format!("{}.{}", plugin.abi_major, plugin.abi_minor),
@@ -50,7 +58,7 @@ pub(super) fn load(library: &Path, pin: Option<&str>) -> Result<Loaded, String> 
         built_with: text(plugin.built_with, LONGEST_TEXT),
         config_schema: text(plugin.config_schema, LONGEST_SCHEMA),
     };
-    Ok(Loaded { plugin, descriptor })
+    Ok(Loaded { functions, descriptor })
 }
 
 /// Reads a descriptor, with null for what it does not have. The reason goes on from the name of the file.
@@ -58,7 +66,7 @@ pub(super) fn load(library: &Path, pin: Option<&str>) -> Result<Loaded, String> 
 /// # Safety
 /// The address is that of an object that stays, of the size that it says in the second of its fields if the first one is the
 /// magic number.
-unsafe fn read(address: *const Plugin) -> Result<Plugin, String> {
+unsafe fn read(address: *const Plugin) -> Result<(Plugin, Functions), String> {
     if address.is_null() {
         return Err("is not a probe plugin: its descriptor is at address 0".to_owned());
     }
@@ -75,12 +83,12 @@ unsafe fn read(address: *const Plugin) -> Result<Plugin, String> {
     unsafe { address.cast::<u8>().copy_to_nonoverlapping(plugin.as_mut_ptr().cast(), size) };
     // SAFETY: all zeroes is a value of every field, and what was copied over them are integers and pointers.
     let plugin = unsafe { plugin.assume_init() };
-    judge(&plugin, size).map(|()| plugin)
+    judge(&plugin, size).map(|functions| (plugin, functions))
 }
 
-/// Whether a plugin of this version and size can be used.
-fn judge(plugin: &Plugin, size: usize) -> Result<(), String> {
-    let Plugin { abi_major, abi_minor, min_host_minor, .. } = *plugin;
+/// What a plugin of this version and size can be used for.
+fn judge(plugin: &Plugin, size: usize) -> Result<Functions, String> {
+    let Plugin { abi_major, abi_minor, min_host_minor, create, check, destroy, .. } = *plugin;
     if size < offset_of!(Plugin, flags) {
         return Err(format!("has a broken descriptor of {size} bytes: rebuild it"));
     }
@@ -99,12 +107,12 @@ fn judge(plugin: &Plugin, size: usize) -> Result<(), String> {
     if size < LEAST {
         return Err(format!("has a descriptor of {size} bytes, and {LEAST} are needed: rebuild it"));
     }
-    for (function, is_there) in [("create", plugin.create.is_some()), ("check", plugin.check.is_some())] {
-        if !is_there {
-            return Err(format!("has no `{function}` in its descriptor"));
-        }
-    }
-    Ok(())
+    let missing = |function| format!("has no `{function}` in its descriptor");
+    Ok(Functions {
+        create: create.ok_or_else(|| missing("create"))?,
+        check: check.ok_or_else(|| missing("check"))?,
+        destroy,
+    })
 }
 
 /// A text of the descriptor. `None` where there is none, or where it is longer than `longest` bytes.

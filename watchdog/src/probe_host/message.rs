@@ -17,6 +17,9 @@ pub(crate) const LONGEST_REPORT: u32 = 2 << 20;
 /// The longest parameters of a call, in bytes of JSON; longer ones are `MCP_CALL_INVALID`.
 pub(crate) const LONGEST_PARAMS: usize = 1 << 20;
 
+/// Calls of one check at the same time; more are `MCP_CALL_INVALID`.
+pub(crate) const CALLS: usize = 16;
+
 /// What the engine asks of a host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

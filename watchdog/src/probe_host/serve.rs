@@ -80,7 +80,7 @@ fn take(order: Order, table: &Table, jobs: &Sender<Job>) {
 
 /// Ends the process without exit handlers: the plugin may have threads that run still, and what they use would go away below
 /// them.
-fn leave() -> ! {
+pub(super) fn leave() -> ! {
     // SAFETY: it takes an integer.
     unsafe { libc::_exit(0) }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use probe_api::abi::{Str, call, log};
 use serde_json::value::RawValue;
 
-use super::message::{LONGEST_REPORT, Report, to_frame};
+use super::message::{CALLS, LONGEST_REPORT, Report, to_frame};
 use crate::telemetry::allowance::Allowance;
 
 /// How much longer than the check a call waits: the engine says at its end whether the server was silent, which is worth
@@ -79,6 +79,9 @@ impl Table {
 
     /// Tells the engine. One that has gone is noticed by the thread that reads; what is too long is not sent.
     pub(super) fn send(&self, report: &Report) {
+        if !self.is_ours() {
+            return;
+        }
         if let Some(frame) = to_frame(report, LONGEST_REPORT) {
             let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
             _ = (&self.socket).write_all(&frame);
@@ -104,7 +107,11 @@ impl Table {
 
     /// Ends what runs; its handle is stale from now on. Gives its detail.
     pub(super) fn end(&self) -> Option<String> {
-        let detail = self.lock().current.take().and_then(|current| current.detail);
+        let mut state = self.lock();
+        // They wake up, and find that their check has ended.
+        state.waiting.clear();
+        let detail = state.current.take().and_then(|current| current.detail);
+        drop(state);
         self.changed.notify_all();
         detail
     }
@@ -141,6 +148,9 @@ impl Table {
         };
         if deadline <= Instant::now() {
             return (call::CANCELLED, Str::EMPTY);
+        }
+        if state.waiting.len() >= CALLS {
+            return (call::INVALID, Str::EMPTY);
         }
         state.calls += 1;
         let number = state.calls;
@@ -210,7 +220,8 @@ impl Table {
         self.send(&Report::Log { level, text });
     }
 
-    fn is_ours(&self) -> bool {
+    /// Whether this is the process that was started, and not one that the plugin has forked.
+    pub(super) fn is_ours(&self) -> bool {
         std::process::id() == self.process
     }
 }

@@ -1,7 +1,9 @@
 //! A plugin that does what its configuration says, most of which no plugin should do.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::process::{Command, abort, exit};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -39,12 +41,15 @@ pub enum Deed {
     PanicInPayload,
     /// Panics with a message that panics when it is written, which is an abort.
     PanicInPanic,
-    /// The check never ends, without the processor.
+    /// The check never ends, without the processor; it asks with a `ping` before that.
     NeverReturn,
-    /// The check never ends, with it.
+    /// The same, with the processor.
     Spin,
     /// The constructor never ends.
     NeverCreated,
+    /// The constructor adds a line to the file `text`, and waits until there is one beside it that is called `go`. Then it is
+    /// [`Count`](Self::Count).
+    CreatedLate,
     /// The check ends so many `ms` after its time.
     Late,
     /// A reason of several lines, with control characters.
@@ -66,8 +71,6 @@ pub enum Deed {
     CloseAll,
     /// Starts a thread that prints for ever, and passes.
     LeakThread,
-    /// Starts a thread that panics, and passes.
-    PanicInThread,
     /// Busy with the outcome of `tools/call` of the tool `text`.
     CallToolsCall,
     /// Busy with the outcome of the method `text`.
@@ -76,8 +79,6 @@ pub enum Deed {
     CallMany,
     /// Busy with the outcome of a call whose parameters are 16 MiB.
     HugeCall,
-    /// Allocates until there is no more.
-    EatMemory,
 }
 
 /// The link's `config:`.
@@ -114,6 +115,7 @@ impl ProbeKind for Hostile {
             Deed::PanicInNew => panic!("in new"),
             Deed::AbortInNew => abort(),
             Deed::NeverCreated => never(),
+            Deed::CreatedLate => created_late(Path::new(&config.text)),
             _ => {}
         }
         Ok(Self { config, checks: AtomicU64::new(0) })
@@ -156,14 +158,20 @@ impl Probe for Hostile {
             Deed::Fail => Verdict::Fail(text),
             Deed::Inconclusive => Verdict::Inconclusive(text),
             Deed::Unsupported => Verdict::Unsupported,
-            Deed::Count => Verdict::Busy(number.to_string()),
+            Deed::Count | Deed::CreatedLate => Verdict::Busy(number.to_string()),
             Deed::PanicInCheck => panic!("in check"),
             Deed::PanicInTurns if number % 2 == 1 => panic!("in check {number}"),
             Deed::PanicInTurns => Verdict::Pass,
             Deed::PanicInPayload => resume_unwind(Box::new(Boom)),
             Deed::PanicInPanic => panic!("{}", Boom),
-            Deed::NeverReturn => never(),
-            Deed::Spin => spin(),
+            Deed::NeverReturn => {
+                call(cx, "ping", Value::Null).await;
+                never()
+            }
+            Deed::Spin => {
+                call(cx, "ping", Value::Null).await;
+                spin()
+            }
             Deed::Late => {
                 thread::sleep(cx.remaining() + Duration::from_millis(self.config.ms));
                 Verdict::Pass
@@ -193,10 +201,6 @@ impl Probe for Hostile {
                 });
                 Verdict::Pass
             }
-            Deed::PanicInThread => {
-                let ended = thread::spawn(|| panic!("in a thread")).join();
-                Verdict::Busy(format!("{}", ended.is_err()))
-            }
             Deed::CallToolsCall => call(cx, "tools/call", json!({ "name": text, "arguments": {} })).await,
             Deed::Call => call(cx, &text, Value::Null).await,
             Deed::CallMany => {
@@ -208,7 +212,6 @@ impl Probe for Hostile {
                 Verdict::Pass
             }
             Deed::HugeCall => call(cx, "ping", json!({ "text": "x".repeat(HUGE) })).await,
-            Deed::EatMemory => eat_memory(),
         }
     }
 }
@@ -224,6 +227,14 @@ async fn call(cx: &dyn Context, method: &str, params: Value) -> Verdict {
 fn never() -> ! {
     loop {
         thread::park();
+    }
+}
+
+fn created_late(file: &Path) {
+    let lines = OpenOptions::new().create(true).append(true).open(file);
+    lines.and_then(|mut lines| lines.write_all(b"created\n")).expect("the test's folder is writable");
+    while !file.with_file_name("go").exists() {
+        thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -270,13 +281,6 @@ fn close_all() -> Verdict {
         close(number);
     }
     Verdict::Pass
-}
-
-fn eat_memory() -> ! {
-    let mut eaten = Vec::new();
-    loop {
-        eaten.push(std::hint::black_box(vec![1_u8; HUGE]));
-    }
 }
 
 declare_probe!(Hostile);

@@ -5,51 +5,54 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use probe_api::options::Span;
 use probe_api::{CallError, Context, Reply, Verdict, abi};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 
+use super::due::Due;
 use super::process::Connection;
-use super::{Launcher, Options, Stamp, one_line};
-use crate::probe_host::message::{Descriptor, LONGEST_ORDER, Order, Report, to_frame};
-
-/// Calls of one check at the same time; more are `MCP_CALL_INVALID`.
-const CALLS: usize = 16;
+use super::{Launcher, Options, START, one_line};
+use crate::probe_host::message::{CALLS, Descriptor, LONGEST_ORDER, Order, Report, to_frame};
 
 /// A host with an instance of the plugin. Dropping it kills it; [`close`](Self::close) ends it in order.
 pub(super) struct Host {
     connection: Connection,
     descriptor: Descriptor,
-    stamp: Option<Stamp>,
     checks: u64,
 }
 
 impl Host {
-    /// Starts a host, loads the plugin and makes an instance. The caller limits the time, and says here how much it is.
-    pub(super) async fn start(
-        launcher: &Launcher,
-        options: &Options,
-        name: &str,
-        time: Duration,
-    ) -> Result<Self, String> {
-        let stamp = Stamp::of(&options.library);
-        let shown = options.library.display();
+    /// Starts a host, loads the plugin and makes an instance, within [`START`].
+    ///
+    /// # Errors
+    /// Why there is none: a sentence that names the file.
+    pub(super) async fn start(launcher: &Launcher, options: &Options, name: &str) -> Result<Self, String> {
+        let (shown, limit, end) = (options.library.display(), Span(START), Instant::now() + START);
         let mut connection = Connection::start(launcher, name)?;
         let load = Order::Load { library: options.library.clone(), sha256: options.sha256.clone() };
         let load = frame(&load).ok_or_else(|| format!("the path {shown} is not text"))?;
-        connection.send(load).await;
-        let loaded = connection.report().await;
+        connection.ask(load, Due::Answer).await;
+        let loaded = timeout_at(end, connection.report()).await;
+        let loaded = loaded.map_err(|_| {
+            format!("{shown} was not loaded within {limit}: its disk is slow, or a constructor of it does not return")
+        })?;
         let descriptor = match loaded.map_err(|why| format!("{shown} cannot be loaded: {why}; is the file whole?"))? {
             Report::Loaded(descriptor) => readable(descriptor),
             other => return Err(refusal(&other)),
         };
-        let create = Order::Create { config: raw(&options.config), remaining_ms: milliseconds(time) };
-        connection.send(frame(&create).ok_or("the plugin's `config:` is longer than 16 MiB")?).await;
-        let created = connection.report().await;
+        let create = Order::Create { config: raw(&options.config), remaining_ms: milliseconds(end - Instant::now()) };
+        let create = frame(&create).ok_or("the plugin's `config:` is longer than 16 MiB")?;
+        connection.ask(create, Due::Answer).await;
+        let created = timeout_at(end, connection.report()).await;
+        let created = created.map_err(|_| {
+            format!("{shown} did not take its `config:` within {limit}: have its `create` leave slow work to `check`")
+        })?;
         match created.map_err(|why| format!("{shown} did not take its `config:`: {why}"))? {
-            Report::Created => Ok(Self { connection, descriptor, stamp, checks: 0 }),
+            Report::Created => Ok(Self { connection, descriptor, checks: 0 }),
             other => Err(refusal(&other)),
         }
     }
@@ -57,11 +60,6 @@ impl Host {
     /// What the plugin says about itself.
     pub(super) const fn descriptor(&self) -> &Descriptor {
         &self.descriptor
-    }
-
-    /// The file that was loaded, as it was then.
-    pub(super) const fn stamp(&self) -> Option<Stamp> {
-        self.stamp
     }
 
     /// Whether its process has ended since the last check.
@@ -93,7 +91,8 @@ impl Host {
         let mut snapshot = cx.snapshot().clone();
         snapshot.process = cx.process();
         let order = Order::Check { check: number, remaining_ms: milliseconds(cx.remaining()), context: raw(&snapshot) };
-        self.connection.send(frame(&order).ok_or("what is known of the server is longer than 16 MiB")?).await;
+        let order = frame(&order).ok_or("what is known of the server is longer than 16 MiB")?;
+        self.connection.ask(order, Due::Verdict(number)).await;
         let mut calls = Calls::default();
         loop {
             tokio::select! {

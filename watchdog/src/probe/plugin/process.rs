@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use super::super::printed::Printed;
 use super::Launcher;
+use super::due::{Admission, Due, REPORTS};
 use crate::back::{Child, ChildEnds, ChildEvent, Ending};
 use crate::exit::chain_text;
 use crate::guard::message::Frames;
@@ -28,8 +29,6 @@ const ORDERLY: Duration = Duration::from_millis(500);
 const EXPLANATION: Duration = Duration::from_millis(200);
 /// How long what it printed may take to be read when it is gone.
 const LAST_LINES: Duration = Duration::from_millis(200);
-/// Reports that wait to be taken; no host of ours ever has so many.
-const REPORTS: usize = 1024;
 /// Orders that wait to be written: answers to calls, above all.
 const ORDERS: usize = 32;
 /// Room for one read, in bytes. One turn takes no more.
@@ -39,7 +38,7 @@ const LAST_READS: usize = 256;
 
 /// The way to a host. Dropping it kills the host with all that came of it; [`close`](Self::close) ends it in order.
 pub(super) struct Connection {
-    orders: mpsc::Sender<Vec<u8>>,
+    orders: mpsc::Sender<(Vec<u8>, Option<Due>)>,
     reports: mpsc::Receiver<Report>,
     ended: oneshot::Receiver<String>,
     kill: Option<oneshot::Sender<()>>,
@@ -70,6 +69,7 @@ impl Connection {
             frames: Frames::new(LONGEST_REPORT),
             outgoing: Vec::new(),
             reporter: Some((reporter, end)),
+            due: Due::Nothing,
             reported_lines: Allowance::of_a_sender(std::time::Instant::now()),
             lines: Allowance::new(std::time::Instant::now()),
             name: name.to_owned(),
@@ -79,9 +79,14 @@ impl Connection {
         Ok(Self { orders, reports, ended, kill: Some(kill), task: Some(task) })
     }
 
-    /// Sends a frame. To one that has gone it does nothing: [`report`](Self::report) says so.
+    /// Sends a frame that wants no answer. To one that has gone it does nothing: [`report`](Self::report) says so.
     pub(super) async fn send(&self, frame: Vec<u8>) {
-        _ = self.orders.send(frame).await;
+        _ = self.orders.send((frame, None)).await;
+    }
+
+    /// Sends a frame that has something come back.
+    pub(super) async fn ask(&self, frame: Vec<u8>, due: Due) {
+        _ = self.orders.send((frame, Some(due))).await;
     }
 
     /// The next report.
@@ -125,6 +130,7 @@ struct Process {
     outgoing: Vec<u8>,
     /// `None` once the end is told.
     reporter: Option<(mpsc::Sender<Report>, oneshot::Sender<String>)>,
+    due: Due,
     /// What a host of ours may send, which asks its own allowance before it sends a line.
     reported_lines: Allowance,
     /// What goes to the log.
@@ -137,7 +143,7 @@ struct Process {
 impl Process {
     async fn run(
         mut self,
-        mut orders: mpsc::Receiver<Vec<u8>>,
+        mut orders: mpsc::Receiver<(Vec<u8>, Option<Due>)>,
         mut killed: oneshot::Receiver<()>,
         mut printed: JoinHandle<()>,
     ) {
@@ -171,8 +177,9 @@ impl Process {
                     is_held = false;
                     self.let_go(kill.is_ok());
                 }
-                Some(frame) = orders.recv(), if self.outgoing.is_empty() && self.socket.is_some() => {
+                Some((frame, due)) = orders.recv(), if self.outgoing.is_empty() && self.socket.is_some() => {
                     self.outgoing = frame;
+                    self.due = due.unwrap_or(self.due);
                     self.write();
                 }
                 () = ready(self.socket.as_ref(), Direction::Write), if !self.outgoing.is_empty() => self.write(),
@@ -251,9 +258,10 @@ impl Process {
                     }
                     self.log(level, &text);
                 }
-                Ok(Some(Some(report))) => match &self.reporter {
-                    Some((reporter, _)) if reporter.try_send(report).is_ok() => {}
-                    // Nobody asked for so much.
+                Ok(Some(Some(report))) => match (self.due.admit(&report), &self.reporter) {
+                    (Admission::Late, _) => {}
+                    (Admission::Due, Some((reporter, _))) if reporter.try_send(report).is_ok() => {}
+                    // Nobody asked for it, or for so much.
                     _ => return false,
                 },
                 Ok(Some(None)) | Err(_) => return false,

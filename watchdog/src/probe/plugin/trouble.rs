@@ -12,10 +12,16 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct Status {
     /// Checks in a row that gave no verdict.
     pub failures: u32,
-    /// There were so many that it counts as broken.
-    pub broken: bool,
     /// Why the last of them gave none.
     pub last_error: Option<String>,
+}
+
+impl Status {
+    /// Whether there were so many failures that the plugin counts as broken.
+    #[must_use]
+    pub const fn is_broken(&self) -> bool {
+        self.failures >= BROKEN
+    }
 }
 
 /// A row of failures.
@@ -46,10 +52,14 @@ impl Trouble {
     /// A check gave no verdict. Whether this is what makes the plugin broken.
     pub(super) fn failed(&mut self, now: Instant, why: &str) -> bool {
         let failures = self.status.failures.saturating_add(1);
-        let was_broken = self.status.broken;
-        self.status = Status { failures, broken: failures >= BROKEN, last_error: Some(why.to_owned()) };
+        self.status = Status { failures, last_error: Some(why.to_owned()) };
         self.not_before = now.checked_add(pause(self.interval, failures));
-        self.status.broken && !was_broken
+        failures == BROKEN
+    }
+
+    /// The plugin is another one than before: it may be asked at once. The row ends only with a verdict.
+    pub(super) fn renewed(&mut self) {
+        self.not_before = None;
     }
 
     /// A check gave a verdict.
@@ -91,13 +101,25 @@ mod tests {
     }
 
     #[test]
+    fn another_plugin_is_asked_at_once_and_has_the_pauses_of_the_row() {
+        let now = Instant::now();
+        let mut trouble = Trouble::new(MINUTE);
+        trouble.failed(now, "no");
+        trouble.renewed();
+        assert_eq!(trouble.pause(now), None);
+        trouble.failed(now, "nor this");
+        assert_eq!(trouble.pause(now), Some((4 * MINUTE, "nor this")));
+    }
+
+    #[test]
     fn it_breaks_once_and_recovers_by_a_verdict() {
         let now = Instant::now();
         let mut trouble = Trouble::new(MINUTE);
         let edges: Vec<bool> = (0..5).map(|_| trouble.failed(now, "no")).collect();
         assert_eq!(edges, [false, false, true, false, false]);
-        let broken = Status { failures: 5, broken: true, last_error: Some("no".to_owned()) };
+        let broken = Status { failures: 5, last_error: Some("no".to_owned()) };
         assert_eq!(trouble.status(), &broken);
+        assert!(trouble.status().is_broken());
         trouble.recovered();
         assert_eq!((trouble.status(), trouble.pause(now)), (&Status::default(), None));
         assert!(!trouble.failed(now, "no"));

@@ -1,7 +1,5 @@
 use std::ffi::c_void;
 
-use probe_api::abi::{Check, Host, Str};
-
 use super::*;
 
 unsafe extern "C" fn create(_: *const Host, _: Str, _: *mut Check) -> *mut c_void {
@@ -69,8 +67,8 @@ fn nothing_is_read_beyond_what_a_plugin_says_it_has() {
     let mut short = plugin();
     short.size = u32::try_from(LEAST).unwrap();
     // SAFETY: a whole descriptor that says it is shorter.
-    let read = unsafe { read(&raw const short) }.unwrap();
-    assert!(read.config_schema.is_null() && read.destroy.is_none() && read.check.is_some());
+    let (plugin, functions) = unsafe { read(&raw const short) }.unwrap();
+    assert!(plugin.config_schema.is_null() && functions.destroy.is_none());
 }
 
 #[test]

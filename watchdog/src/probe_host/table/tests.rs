@@ -77,6 +77,28 @@ fn read_or_empty(reply: Str) -> String {
 }
 
 #[test]
+fn so_many_calls_wait_at_a_time() {
+    let (table, mut engine) = rig();
+    let handle = table.begin(Some(1), LONG);
+    thread::scope(|scope| {
+        let calls: Vec<_> = (0..CALLS).map(|_| scope.spawn(|| table.call(handle, "ping", None, 500).0)).collect();
+        for _ in 0..CALLS {
+            assert!(matches!(hear(&mut engine), Report::Call { .. }));
+        }
+        assert_eq!(table.call(handle, "ping", None, 500).0, call::INVALID);
+        table.end();
+        assert!(calls.into_iter().all(|call| call.join().unwrap() == call::CANCELLED));
+        // The next check has all of them.
+        let next = table.begin(Some(2), LONG);
+        let table = &table;
+        let call = scope.spawn(move || table.call(next, "ping", None, 500).0);
+        let Report::Call { check: 2, call: number, .. } = hear(&mut engine) else { panic!("no call") };
+        table.answer(number, call::GONE, None);
+        assert_eq!(call.join().unwrap(), call::GONE);
+    });
+}
+
+#[test]
 fn the_end_of_a_check_ends_its_calls() {
     let (table, mut engine) = rig();
     let handle = table.begin(Some(1), LONG);

@@ -27,16 +27,3 @@ fn a_pin_is_sixty_four_digits() {
         assert!(pin(wrong).unwrap_err().contains("64 hexadecimal digits in quotes"), "{wrong}");
     }
 }
-
-#[test]
-fn a_stamp_tells_files_apart() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.so");
-    assert_eq!(Stamp::of(&path), None);
-    fs::write(&path, "a").unwrap();
-    let first = Stamp::of(&path);
-    assert!(first.is_some() && first == Stamp::of(&path));
-    fs::write(folder.path().join("b.so"), "a").unwrap();
-    fs::rename(folder.path().join("b.so"), &path).unwrap();
-    assert_ne!(Stamp::of(&path), first);
-}
