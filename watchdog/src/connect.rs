@@ -11,21 +11,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
 
+use nix::unistd::getuid;
+
+use crate::control::runtime_dir;
 use crate::exit::Exit;
-use crate::serve::place;
 
 /// Connects, and copies until the end.
 pub(crate) fn run(target: &str) -> Exit {
-    let path = match path(target) {
-        Ok(path) => path,
-        Err(why) => return fail(&why),
-    };
-    let stream = match UnixStream::connect(&path) {
-        Ok(stream) => stream,
-        Err(error) => {
-            let remedy = "does `mcp-watchdog serve` run, and has it a server of this name?";
-            return fail(&format!("cannot connect to {}: {error}; {remedy}", path.display()));
-        }
+    let (stream, path) = match reach(target) {
+        Ok(found) => found,
+        Err(why) => return fail(&format!("{why}; does `mcp-watchdog serve` run, and has it a server of this name?")),
     };
     match copy(stream) {
         Ok(exit) => exit,
@@ -33,13 +28,46 @@ pub(crate) fn run(target: &str) -> Exit {
     }
 }
 
-/// A name is looked up in the runtime folder; whatever has a slash is a socket.
-fn path(target: &str) -> Result<PathBuf, String> {
-    match target.strip_prefix("unix://") {
-        Some(path) => Ok(PathBuf::from(path)),
-        None if target.contains('/') => Ok(Path::new(target).to_owned()),
-        None => place(target),
+/// A name is looked up in the runtime folders; whatever has a slash is a socket.
+fn reach(target: &str) -> Result<(UnixStream, PathBuf), String> {
+    let path = match target.strip_prefix("unix://") {
+        Some(path) => PathBuf::from(path),
+        None if target.contains('/') => PathBuf::from(target),
+        None => {
+            let user = getuid().as_raw();
+            return find(&runtime_dir::places(|variable| std::env::var_os(variable), user), user, target);
+        }
+    };
+    Ok((open(&path)?, path))
+}
+
+/// The first of these folders in which somebody listens for this server: what a dead process has left there hides nobody.
+fn find(folders: &[PathBuf], user: u32, name: &str) -> Result<(UnixStream, PathBuf), String> {
+    let mut failures = Vec::new();
+    for folder in folders {
+        let path = runtime_dir::server_socket(folder, name);
+        match open_private(folder, &path, user) {
+            Ok(stream) => return Ok((stream, path)),
+            Err(why) => failures.push(why),
+        }
     }
+    Err(failures.join("; "))
+}
+
+/// A socket below a folder. What others could have put there would see all that the client says, and is not connected to.
+fn open_private(folder: &Path, socket: &Path, user: u32) -> Result<UnixStream, String> {
+    for folder in [Some(folder), socket.parent()].into_iter().flatten() {
+        match runtime_dir::check(folder, user) {
+            Ok(()) => {}
+            Err(error) if error.is_missing() => return Err(format!("there is no {}", socket.display())),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    open(socket)
+}
+
+fn open(socket: &Path) -> Result<UnixStream, String> {
+    UnixStream::connect(socket).map_err(|error| format!("cannot connect to {}: {error}", socket.display()))
 }
 
 fn copy(stream: UnixStream) -> io::Result<Exit> {
@@ -82,4 +110,55 @@ fn fail(why: &str) -> Exit {
     // Nobody can be told that this cannot be told.
     _ = writeln!(io::stderr().lock(), "mcp-watchdog: {why}");
     Exit::Failed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, DirBuilder, Permissions};
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// Two runtime folders, and a server in the second.
+    fn folders() -> (tempfile::TempDir, [PathBuf; 2], UnixListener) {
+        let folder = tempfile::tempdir().unwrap();
+        let both = ["session", "shared"].map(|name| folder.path().join(name));
+        for path in &both {
+            DirBuilder::new().recursive(true).mode(0o700).create(path.join("servers")).unwrap();
+        }
+        let listener = UnixListener::bind(runtime_dir::server_socket(&both[1], "a")).unwrap();
+        (folder, both, listener)
+    }
+
+    #[test]
+    fn a_server_is_found_in_whichever_folder_it_is() {
+        let (folder, both, _listener) = folders();
+        let user = getuid().as_raw();
+        let missing = folder.path().join("missing");
+        let all = [missing, both[0].clone(), both[1].clone()];
+        let wanted = runtime_dir::server_socket(&both[1], "a");
+        assert_eq!(find(&all, user, "a").unwrap().1, wanted);
+        drop(UnixListener::bind(runtime_dir::server_socket(&both[0], "a")).unwrap());
+        assert_eq!(find(&all, user, "a").unwrap().1, wanted, "a dead one hides nobody");
+        let why = find(&all, user, "b").unwrap_err();
+        for folder in &all {
+            assert!(why.contains(&runtime_dir::server_socket(folder, "b").display().to_string()), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_others_could_have_filled_is_not_trusted() {
+        let (_folder, both, _listener) = folders();
+        let user = getuid().as_raw();
+        let why = find(&both, user + 1, "a").unwrap_err();
+        assert!(why.contains(&format!("belongs to user {user}")), "{why}");
+        for open in [both[1].clone(), both[1].join("servers")] {
+            fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
+            let why = find(&both, user, "a").unwrap_err();
+            assert!(why.contains(&format!("{} has mode 755", open.display())), "{why}");
+            fs::set_permissions(&open, Permissions::from_mode(0o700)).unwrap();
+        }
+        assert!(find(&both, user, "a").is_ok());
+    }
 }

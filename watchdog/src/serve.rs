@@ -23,7 +23,6 @@ use crate::exit::{Exit, chain_text};
 use crate::probe::{Registry, plugin};
 use crate::telemetry::{self, LogHandle};
 use crew::{Crew, Ended};
-pub(crate) use sockets::place;
 use state::StateFile;
 
 /// The name under which the process speaks of itself in the log.

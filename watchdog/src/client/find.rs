@@ -38,7 +38,7 @@ pub fn sockets(folders: &[PathBuf], user: u32) -> (Vec<PathBuf>, Vec<String>) {
     for folder in folders {
         match in_folder(folder, user) {
             Ok(sockets) => found.extend(sockets),
-            Err(RuntimeDirError::Unusable { source, .. }) if source.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.is_missing() => {}
             Err(error) => problems.push(error.to_string()),
         }
     }

@@ -16,6 +16,9 @@ const VARIABLE: &str = "MCP_WATCHDOG_RUNTIME_DIR";
 /// The name of our folder in a folder that others use too.
 const NAME: &str = "mcp-watchdog";
 
+/// The folder in it with the sockets of servers.
+const SERVERS: &str = "servers";
+
 /// How the names of sockets end.
 const EXTENSION: &str = "sock";
 
@@ -49,6 +52,14 @@ pub enum RuntimeDirError {
         /// Its permissions.
         mode: u32,
     },
+}
+
+impl RuntimeDirError {
+    /// Whether nothing is wrong, but that there is no such folder.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Unusable { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
 }
 
 /// The folders in which sockets can be, in the order of preference; a watchdog uses the first.
@@ -114,6 +125,12 @@ pub fn socket(folder: &Path, name: &str, pid: u32) -> PathBuf {
         |at: usize, c: char| if c.is_ascii_alphanumeric() || c == '_' || (at > 0 && c == '.') { c } else { '-' };
     let shown: String = name.chars().take(room).enumerate().map(|(at, c)| clean(at, c)).collect();
     folder.join(shown + &end)
+}
+
+/// Where a server's clients find it.
+#[must_use]
+pub fn server_socket(folder: &Path, name: &str) -> PathBuf {
+    folder.join(SERVERS).join(format!("{name}.{EXTENSION}"))
 }
 
 /// The process whose control socket has this path; `None` where it is no control socket, but perhaps another of ours, which

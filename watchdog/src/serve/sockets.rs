@@ -8,17 +8,14 @@ use crate::config::{Listen, Server};
 use crate::control::runtime_dir;
 use crate::front::entrance::Entrance;
 
-/// Sockets of servers lie in a folder of their own, beside the control sockets.
-const FOLDER: &str = "servers";
-
 /// Where a server without `listen:` is found.
 ///
 /// # Errors
 /// When there is no private folder for it.
-pub(crate) fn place(name: &str) -> Result<PathBuf, String> {
+fn place(name: &str) -> Result<PathBuf, String> {
     let places = runtime_dir::places(|variable| std::env::var_os(variable), getuid().as_raw());
     let Some(folder) = places.into_iter().next() else { return Err("there is no runtime folder".to_owned()) };
-    Ok(folder.join(FOLDER).join(format!("{name}.sock")))
+    Ok(runtime_dir::server_socket(&folder, name))
 }
 
 /// Opens all sockets of a server, which only this user can use.
