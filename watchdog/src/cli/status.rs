@@ -115,7 +115,7 @@ impl Arguments {
         loop {
             let view = self.look(there).await;
             let is_final = match &view {
-                Ok(view) => view.rows.iter().all(|row| row.server.condition().satisfies(wanted)),
+                Ok(view) => view.satisfies(wanted),
                 Err(error) => matches!(error, ClientError::Refused { .. } | ClientError::Strange { .. }),
             };
             let left = limit.saturating_sub(begun.elapsed());
@@ -128,6 +128,11 @@ impl Arguments {
 }
 
 impl View {
+    /// Whether all are so. Nobody knows how the servers of a watchdog are that does not answer.
+    fn satisfies(&self, wanted: Condition) -> bool {
+        self.problems.is_empty() && self.rows.iter().all(|row| row.server.condition().satisfies(wanted))
+    }
+
     /// The worst of all.
     fn exit(&self) -> Exit {
         let exits = self.rows.iter().map(|row| exit_of(&row.server));

@@ -33,6 +33,7 @@ fn a_degraded_server_and_a_silent_watchdog_are_not_all_well() {
     let mut silent = view(&["Connected"]);
     silent.problems.push("it does not answer".to_owned());
     assert_eq!(silent.exit().code(), 1);
+    assert!(view(&["Connected"]).satisfies(Condition::Connected) && !silent.satisfies(Condition::Connected));
 }
 
 #[test]
