@@ -24,8 +24,7 @@ pub mod runtime_dir;
 mod servers;
 mod socket_file;
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
@@ -56,8 +55,6 @@ struct Shared {
     ready: Ready,
     /// The names of the probes that links may have.
     probes: Vec<String>,
-    /// Servers that have been connected: a later loss does not undo a start.
-    started: Mutex<HashSet<Arc<str>>>,
     listeners: Arc<Semaphore>,
     /// Whether the tools for models switch servers on and off.
     allow_disable: bool,
@@ -75,8 +72,8 @@ impl Plane {
         probes: Vec<String>,
         closing: watch::Receiver<bool>,
     ) -> Self {
-        let (started, listeners) = (Mutex::default(), Arc::new(Semaphore::new(LISTENERS)));
-        Self { shared: Arc::new(Shared { handle, ready, probes, started, listeners, allow_disable, closing }) }
+        let listeners = Arc::new(Semaphore::new(LISTENERS));
+        Self { shared: Arc::new(Shared { handle, ready, probes, listeners, allow_disable, closing }) }
     }
 
     /// The tools for models, over the servers of this process.

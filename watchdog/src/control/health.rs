@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 use std::fmt::Write;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use axum::Json;
@@ -123,15 +122,12 @@ fn readiness(plane: &Plane, asked: &Asked) -> Vec<Check> {
 
 /// Every server has been connected once, of those that are started without being asked.
 fn startup(plane: &Plane) -> Vec<Check> {
-    let mut started = plane.shared.started.lock().unwrap_or_else(PoisonError::into_inner);
     let slots = plane.handle().slots();
     let checks = slots.iter().filter_map(|slot| {
         let picture = &slot.published.borrow().slot;
-        if picture.connected_once {
-            started.insert(slot.name.clone());
-        }
         let waited_for = picture.enabled && !picture.lazy;
-        let failure = (!started.contains(&slot.name)).then(|| picture.state.to_owned());
+        // Of the meter, which outlives the sessions of a served slot: a later loss does not undo a start.
+        let failure = (!slot.meter.tally().has_connected()).then(|| picture.state.to_owned());
         waited_for.then(|| Check { name: of_server(&slot.name), failure, decides: true })
     });
     checks.collect()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -19,7 +20,7 @@ use crate::core::testing::server;
 use crate::engine::command::Lists;
 use crate::engine::handle::Published;
 use crate::engine::{Accepted, Command, CommandError, Handle, Info, Meter, Order, ProbeReport, SlotHandle};
-use crate::events::{Bus, EventWriter};
+use crate::events::{Bus, EventKind, EventWriter};
 use crate::telemetry::LogHandle;
 
 /// A slot that does what it is told at once, as far as its picture goes.
@@ -34,21 +35,18 @@ impl FakeSlot {
         let slot = Slot::new(Arc::new(server()), Role::default(), 1).snapshot();
         let (picture, published) = watch::channel(Published { slot, last_probe: None });
         let (commands, orders) = mpsc::unbounded_channel();
-        let handle = SlotHandle {
-            name: name.into(),
-            command: "server".into(),
-            commands,
-            published,
-            meter: Arc::new(Meter::default()),
-        };
+        let meter = Arc::new(Meter::default());
+        let handle =
+            SlotHandle { name: name.into(), command: "server".into(), commands, published, meter: meter.clone() };
         let retries = Arc::new(AtomicU32::new(0));
-        tokio::spawn(obey(name.to_owned(), picture.clone(), orders, retries.clone()));
+        tokio::spawn(obey(name.to_owned(), picture.clone(), orders, retries.clone(), meter));
         Self { handle, picture, retries }
     }
 
     pub(in crate::control) fn connected(name: &str) -> Self {
         let slot = Self::new(name);
         slot.paint(connect);
+        count_connection(&slot.handle.meter);
         slot
     }
 
@@ -63,8 +61,14 @@ impl FakeSlot {
     }
 }
 
+/// What a slot's task counts when it is connected for the first time.
+pub(in crate::control) fn count_connection(meter: &Meter) {
+    let kind = EventKind::ServerConnected { pid: None, protocol_version: None, attempts_taken: 1, start_ms: 1 };
+    meter.tally().event(Instant::now(), 1, &kind);
+}
+
 fn connect(slot: &mut SlotSnapshot) {
-    (slot.state, slot.status, slot.connected_once) = ("Connected", "connected", true);
+    (slot.state, slot.status) = ("Connected", "connected");
     slot.generation += 1;
 }
 
@@ -73,6 +77,7 @@ async fn obey(
     picture: watch::Sender<Published>,
     mut orders: mpsc::UnboundedReceiver<Command>,
     retries: Arc<AtomicU32>,
+    meter: Arc<Meter>,
 ) {
     while let Some(command) = orders.recv().await {
         let now = picture.borrow().slot.clone();
@@ -87,6 +92,7 @@ async fn obey(
                 _ = answer.send(Ok(Accepted { accepted: true, server, state, generation, attempt: 1 }));
                 // One of this name never comes back.
                 if name != "stubborn" {
+                    count_connection(&meter);
                     paint(connect);
                 }
             }

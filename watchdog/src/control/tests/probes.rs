@@ -7,7 +7,7 @@ use axum::http::Request;
 use tokio::time::Instant;
 use tower::ServiceExt;
 
-use super::fake::{Fake, FakeSlot};
+use super::fake::{Fake, FakeSlot, count_connection};
 use crate::config::Require;
 use crate::control::router;
 
@@ -78,10 +78,12 @@ async fn startup_is_every_server_once_and_stays() {
     off.paint(|slot| slot.enabled = false);
     let fake = Fake::new(&[&one, &lazy, &off]);
     assert_eq!(fake.get("/startupz").await.status, 503);
-    one.paint(|slot| slot.connected_once = true);
-    assert_eq!(fake.get("/startupz").await.status, 200);
-    one.paint(|slot| (slot.connected_once, slot.status) = (false, "connecting"));
-    assert_eq!(fake.get("/startupz").await.status, 200, "its next client has not undone it");
+    count_connection(&one.handle.meter);
+    one.paint(|slot| (slot.state, slot.status) = ("Reconnecting", "retrying"));
+    assert_eq!(fake.get("/startupz").await.status, 200, "it was connected while nobody asked");
+    let again = FakeSlot::new("one");
+    fake.plane.handle().set_slots(vec![again.handle.clone()]);
+    assert_eq!(fake.get("/startupz").await.status, 503, "another server has its name");
 }
 
 #[tokio::test]

@@ -136,6 +136,12 @@ impl Tally {
         }
     }
 
+    /// Whether the server has been connected, whatever became of it.
+    #[must_use]
+    pub fn has_connected(&self) -> bool {
+        self.attempts.get("success") > 0
+    }
+
     /// Takes an event of a plugin of the slot: these come from tasks of their own, and not through the slot.
     pub fn plugin(&mut self, kind: &EventKind) {
         self.plugin_errors += u64::from(matches!(kind, EventKind::PluginError { .. }));
