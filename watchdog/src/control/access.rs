@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -48,6 +48,11 @@ impl Access {
             return Err(Problem::forbidden("requests of web pages are not let in: send no Origin header"));
         }
         let Self::Tcp { host, token } = self else { return Ok(()) };
+        // Browsers send no Origin with what a page loads as a picture or a script, but this (Fetch Metadata Request Headers).
+        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+        if site.is_some_and(|site| !matches!(site, b"none" | b"same-origin")) {
+            return Err(Problem::forbidden("requests of web pages are not let in: open the address itself"));
+        }
         check_host(host, uri, headers)?;
         match token {
             Some(token) if !open && !presents(headers, token) => {

@@ -193,7 +193,9 @@ pub(super) fn all() -> Vec<Route> {
             .answers(200, Content::Events)
             .of_server(),
         post("/mcp", "The tools for models: MCP over Streamable HTTP, without sessions", mcp::handle).mcp(),
+        // What is asked for by then happens all the same: an answer that comes sooner would be wrong about that.
         post("/config/reload", "Read the configuration again", process::reload)
+            .within(Some(LONGEST))
             .json::<Reloaded>(200)
             .answers(422, Content::Problem("config_rejected")),
         post("/shutdown", "End the watchdog and its servers", process::shutdown).json::<Taken>(202),

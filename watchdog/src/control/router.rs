@@ -28,7 +28,10 @@ fn table(routes: Vec<Route>) -> Router<Plane> {
         if let Some(limit) = route.limit {
             handler = handler.route_layer(middleware::from_fn_with_state(limit, limit::within));
         }
-        if route.method == Method::POST && !route.reads {
+        // Outermost: the limit of an answer begins when the whole request is there.
+        if route.reads {
+            handler = handler.route_layer(middleware::from_fn(body::expect_any));
+        } else if route.method == Method::POST {
             handler = handler.route_layer(middleware::from_fn(body::expect_none));
         }
         router.route(route.path, handler)

@@ -6,12 +6,15 @@ pub(super) mod fake;
 mod probes;
 pub(super) mod schema;
 
+use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::http::{Method, header};
+use futures_util::stream::{self, StreamExt};
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::engine::Order;
 use fake::{Fake, FakeSlot};
@@ -161,6 +164,35 @@ async fn what_changes_something_is_posted_without_a_body_or_with_an_empty_one() 
     fake.carry(path, json_type, " ".repeat(64 * 1024 + 1)).await.is_problem(413, "content_too_large");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let fake = Fake::new(&[&FakeSlot::failed("one")]);
+    let silent = || Body::from_stream(stream::pending::<io::Result<Bytes>>());
+    let endless = || {
+        Body::from_stream(stream::repeat(()).then(|()| async {
+            sleep(Duration::from_secs(3)).await;
+            io::Result::Ok(Bytes::from_static(b" "))
+        }))
+    };
+    for path in
+        ["/mcp", "/mcp/servers/one/retry", "/mcp/servers/one/retry?wait=1m", "/mcp/servers/one/probe", "/shutdown"]
+    {
+        for body in [silent(), endless()] {
+            let asked = Instant::now();
+            let answer = fake.carry(path, "application/json", body).await;
+            answer.is_problem(408, "timeout");
+            assert_eq!(asked.elapsed(), Duration::from_secs(10));
+            assert_eq!(answer.headers[header::CONNECTION], "close");
+        }
+    }
+    let slow = stream::iter(["{", " ", "}"]).then(|piece| async move {
+        sleep(Duration::from_secs(3)).await;
+        io::Result::Ok(piece)
+    });
+    let answer = fake.carry("/mcp/servers/one/retry", "application/json", Body::from_stream(slow)).await;
+    assert_eq!(answer.status, 202);
+}
+
 #[tokio::test]
 async fn errors_have_one_form_everywhere() {
     let fake = Fake::new(&[&FakeSlot::new("one")]);
@@ -190,6 +222,19 @@ async fn a_reload_answers_with_what_changed_or_why_nothing_did() {
     let problem = fake.post("/config/reload").await.is_problem(422, "config_rejected");
     assert_eq!(problem["detail"], "line 3");
     answers.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_that_takes_a_while_is_waited_for() {
+    let mut fake = Fake::new(&[]);
+    let (_keep, orders) = tokio::sync::mpsc::unbounded_channel();
+    let mut orders = std::mem::replace(&mut fake.orders, orders);
+    tokio::spawn(async move {
+        let Some(Order::Reload(answer)) = orders.recv().await else { panic!("a reload is asked for") };
+        sleep(Duration::from_secs(90)).await;
+        answer.send(Ok(Vec::new())).unwrap();
+    });
+    assert_eq!(fake.post("/config/reload").await.json(), json!({ "changed": [] }));
 }
 
 #[tokio::test]

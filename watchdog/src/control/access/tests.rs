@@ -1,5 +1,3 @@
-use axum::http::HeaderValue;
-
 use super::*;
 
 fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -42,6 +40,11 @@ fn web_pages_are_never_let_in() {
         assert_eq!(status(&access, "/livez", &page, true), 403);
     }
     assert_eq!(status(&Access::Unix, "/", &[("host", "any.thing")], false), 200, "the kernel knows who it is");
+    let tcp = Access::tcp("localhost", None);
+    let sent = |site: &'static str| status(&tcp, "/livez", &[("host", "localhost"), ("sec-fetch-site", site)], true);
+    for (site, code) in [("none", 200), ("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("", 403)] {
+        assert_eq!(sent(site), code, "{site}");
+    }
 }
 
 #[test]

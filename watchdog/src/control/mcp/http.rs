@@ -10,10 +10,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use crate::control::Plane;
 
-/// The most that a request may carry: our arguments are a name and some numbers.
-const LARGEST: usize = 64 * 1024;
-
-/// Answers a message. Who is let in was decided in front of this, for all paths alike.
+/// Answers a message. Who is let in, and how much may come, was decided in front of this, for all paths alike.
 ///
 /// There are no sessions in either era, since nothing is kept that one would have to hold on to; so a service is made for
 /// each message, which costs next to nothing.
@@ -21,7 +18,6 @@ pub(in crate::control) async fn handle(State(plane): State<Plane>, request: Requ
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(LARGEST)
         .disable_allowed_hosts();
     let sessions = Arc::new(NeverSessionManager::default());
     StreamableHttpService::new(move || Ok(plane.manager()), sessions, config).handle(request).await.map(Body::new)
