@@ -1,16 +1,21 @@
 //! The control plane of a running watchdog, asked over its sockets.
 
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
 use std::time::Duration;
 
-use harness::{Session, Setup, Value, json, request, tool_call};
+use harness::{Session, Setup, Signal, Value, json, request, tool_call};
 
-use crate::rig::{EAGER, QUICK_STOP, poll_until, setup};
+use crate::rig::{EAGER, FIXTURE, QUICK_STOP, WATCHDOG, poll_until, setup};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -59,13 +64,21 @@ fn socket_in(folder: &Path, session: &Session) -> PathBuf {
 }
 
 fn connect(session: &Session) -> UnixStream {
-    let stream = UnixStream::connect(socket_in(session.folder(), session)).expect("somebody listens");
+    connect_to(&socket_in(session.folder(), session))
+}
+
+fn connect_to(socket: &Path) -> UnixStream {
+    let stream = UnixStream::connect(socket).expect("somebody listens");
     stream.set_read_timeout(Some(LIMIT)).expect("it is open");
     stream
 }
 
 fn ask(session: &Session, method: &str, path: &str) -> Answer {
-    let mut stream = connect(session);
+    ask_at(&socket_in(session.folder(), session), method, path)
+}
+
+fn ask_at(socket: &Path, method: &str, path: &str) -> Answer {
+    let mut stream = connect_to(socket);
     stream.write_all(text(method, path, "host: x\r\n").as_bytes()).expect("it is read");
     Answer::read(stream)
 }
@@ -113,6 +126,13 @@ impl Events {
         let mut stream = connect(session);
         stream.write_all(text("GET", "/mcp/events", &format!("host: x\r\n{head}")).as_bytes()).expect("it is read");
         Self(BufReader::new(stream))
+    }
+
+    /// Waits for the head of the answer: from then on nothing is missed.
+    fn wait_begun(&mut self) {
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("it is answered in time");
+        assert!(line.starts_with("HTTP/1.1 200"), "{line}");
     }
 
     /// The number and the JSON of the next event of a type.
@@ -268,13 +288,82 @@ fn events_are_followed_across_connections() {
 
 #[test]
 fn who_listens_and_reads_nothing_holds_nobody_up() {
-    let session = setup().options(EAGER).start();
+    // Nobody waits for progress of this name: each line makes an event. All of them are far more than the ring and the buffers
+    // of a socket hold.
+    let late = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progressToken": "x", "progress": 1 } });
+    let script = json!({ "rules": [{ "on": "tools/call", "tool": "babble", "do": [
+        { "stdout": format!("{late}\n").repeat(5000) }, { "text": "done" },
+    ] }] });
+    let session = setup()
+        .env("MCP_WATCHDOG_EVENTS__RING", "16")
+        // What the log has no room for would make events of the same name.
+        .env("MCP_WATCHDOG_EVENTS__STDERR", "off")
+        .script(script)
+        .start();
     session.initialize();
-    let _deaf: Vec<_> = (0..8).map(|_| Events::listen(&session, "")).collect();
-    get(&session, "/server_info");
-    session.send(tool_call(1, "life", json!({})));
-    assert_eq!(session.answer(1).text(), "1");
+    let mut deaf: Vec<_> = (0..8).map(|_| Events::listen(&session, "")).collect();
+    for listener in &mut deaf {
+        listener.wait_begun();
+    }
+    session.send(tool_call(1, "babble", json!({})));
+    assert_eq!(session.answer_within(1, LIMIT).text(), "done");
+    session.send(tool_call(2, "life", json!({})));
+    assert_eq!(session.answer(2).text(), "1");
+    assert!(session.took(2) < Duration::from_millis(800), "a call took {:?}", session.took(2));
+    let told = get(&session, "/server_info")["sequence"].as_u64();
+    assert!(told.is_some_and(|told| told > 5000), "{told:?}");
+    for listener in &mut deaf {
+        let (_, event) = listener.next("events_suppressed");
+        assert!(event["data"]["dropped"].as_u64().is_some_and(|dropped| dropped > 0), "{event}");
+    }
+    drop(deaf);
     session.finish();
+}
+
+/// Concurrent readers, as document 002 wants them tested.
+#[test]
+fn s186_who_reads_while_servers_are_switched_and_replaced_misses_none() {
+    let names = ["one", "two", "three"];
+    let servers: String = names.iter().map(|name| format!("  {name}: {{ command: {FIXTURE} }}\n")).collect();
+    let folder = runtime_folder();
+    let file = folder.path().join("servers.yaml");
+    fs::write(&file, format!("version: 1\nservers:\n{servers}")).expect("the folder can be written to");
+    let session = Setup::direct(WATCHDOG).several().options(["serve", "--config"]).options([file]).start();
+    let socket = socket_in(session.folder(), &session);
+    let reads = AtomicUsize::new(0);
+    let read = || {
+        let list = ask_at(&socket, "GET", "/mcp/servers").json();
+        let servers = list["servers"].as_array().expect("a list");
+        let found: Vec<_> = servers.iter().map(|server| server["name"].as_str().unwrap_or_default()).collect();
+        assert_eq!(found, names, "{list}");
+        reads.fetch_add(1, Relaxed);
+        servers[1]["state"].as_str().unwrap_or_default().to_owned()
+    };
+    let states = thread::scope(|scope| {
+        // Its end, of a failure too, ends the reader.
+        let (running, ended) = mpsc::channel::<()>();
+        let reader = scope.spawn(|| {
+            let mut states = BTreeSet::new();
+            let ended = ended;
+            while ended.try_recv() == Err(TryRecvError::Empty) {
+                states.insert(read());
+            }
+            states
+        });
+        for _ in 0..3 {
+            for verb in ["disable", "enable", "retry?wait=10s", "restart?wait=10s"] {
+                post(&session, &format!("/mcp/servers/two/{verb}"), 200);
+                let before = reads.load(Relaxed);
+                // The second has begun after the answer.
+                poll_until("two more reads", || reads.load(Relaxed) >= before + 2);
+            }
+        }
+        drop(running);
+        reader.join().expect("the reader misses nobody")
+    });
+    assert!(states.contains("Disabled") && states.contains("Connected"), "{states:?}");
+    session.signal(Signal::SIGTERM);
+    session.ended(143);
 }
 
 fn on_tcp() -> Setup {
@@ -292,6 +381,7 @@ fn a_page_in_a_browser_is_not_let_in_over_tcp() {
     assert_eq!(ask_tcp(&address, "/mcp/servers", "host: rebound.example\r\n"), 403);
     assert_eq!(ask_tcp(&address, "/mcp/servers", ""), 400);
     assert_eq!(ask_tcp(&address, "/livez", &format!("{host}origin: http://localhost\r\n")), 403);
+    assert_eq!(ask_tcp(&address, "/mcp/events", &format!("{host}sec-fetch-site: cross-site\r\n")), 403);
     session.finish();
 }
 
