@@ -118,7 +118,9 @@ impl Serve {
             tokio::select! {
                 Some(ended) = self.crew.next_end() => self.ended(ended),
                 number = signals.next() => match number {
-                    libc::SIGHUP if self.ending.is_none() => self.reload_and_tell().await,
+                    // Once the end has begun there is nothing to reload, and no hurry either.
+                    libc::SIGHUP if self.ending.is_some() => {}
+                    libc::SIGHUP => self.reload_and_tell().await,
                     number => self.end(Exit::Signal(number), number),
                 },
                 number = for_servers.next() => self.crew.signal(number),

@@ -18,7 +18,7 @@ use tokio::time::{Sleep, sleep};
 use super::closed;
 
 /// From the connection, or from the last answer, to the end of the next request's head.
-const HEAD: Duration = Duration::from_secs(30);
+const HEAD: Duration = Duration::from_secs(5);
 
 /// How long a peer may take nothing of what is written to it.
 const STUCK: Duration = Duration::from_secs(30);

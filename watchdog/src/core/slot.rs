@@ -138,6 +138,8 @@ pub struct Slot {
     started: Option<StartedProcess>,
     /// Whether the first answer is not needed to call the slot connected.
     connect_on_start: bool,
+    /// When a process that nobody speaks to counts as connected.
+    alone_until: Option<Instant>,
     opening_deadline: Option<Instant>,
     timers: Vec<(Token, Instant)>,
     health_at: Option<Instant>,
@@ -205,6 +207,7 @@ impl Slot {
             hearing: None,
             started: None,
             connect_on_start: false,
+            alone_until: None,
             opening_deadline: None,
             timers: Vec::new(),
             health_at: None,
@@ -298,6 +301,7 @@ impl Slot {
             first_word,
             self.hold.wake(),
             self.opening_deadline,
+            self.alone_until,
             self.health_at,
             self.first_answer_at(),
             self.parked_until,
@@ -313,6 +317,7 @@ impl Slot {
             self.event(now, Event::Timer(token), out);
         }
         self.check_opening(now, out);
+        self.check_alone(now, out);
         self.check_first_answer(now, out);
         self.check_hold(now, out);
         self.check_ledger(now, out);

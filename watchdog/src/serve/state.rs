@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,8 @@ struct Remembered {
     enabled: bool,
 }
 
+/// More than any state has, in bytes.
+const LONGEST: u64 = 1 << 20;
 /// The form of the file.
 const VERSION: u32 = 1;
 
@@ -81,11 +83,22 @@ impl StateFile {
 }
 
 fn read(path: &Path) -> Result<State, String> {
-    match fs::read(path) {
+    match read_text(path) {
         Ok(text) => serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::default()),
         Err(error) => Err(format!("{}: {error}", path.display())),
     }
+}
+
+/// Of a file, and not of a pipe or a device, which would hold up the start or never end.
+fn read_text(path: &Path) -> io::Result<Vec<u8>> {
+    let file = fs::OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// Beside it and then in its place, so that the file is whole at any moment.
@@ -125,6 +138,11 @@ mod tests {
         let path = folder.path().join("state.json");
         fs::write(&path, "no").unwrap();
         assert_eq!(StateFile::open(Some(path)).enabled("a"), None);
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for never_ends in [pipe, "/dev/zero".into()] {
+            assert_eq!(StateFile::open(Some(never_ends)).enabled("a"), None);
+        }
         assert_eq!(StateFile::open(None).enabled("a"), None);
     }
 }

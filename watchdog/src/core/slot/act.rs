@@ -73,6 +73,7 @@ impl Slot {
         self.opening = Opening::None;
         self.opening_deadline = None;
         self.connect_on_start = false;
+        self.alone_until = None;
         self.catalog.abandon_refresh();
         self.end_chain(out);
         for call in self.own.lost() {

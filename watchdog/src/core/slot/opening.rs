@@ -19,6 +19,9 @@ use crate::wire::{compose, splice};
 /// How long the client's opening waits through failed attempts before it is answered with the reason (contract.md).
 const FIRST_ANSWER: Duration = Duration::from_secs(5);
 
+/// How long a process that has no client yet has to live to count as connected: one that ends at once is a failed attempt.
+const ALONE: Duration = Duration::from_secs(1);
+
 impl Slot {
     /// Begins with a process that was just started.
     pub(super) fn open(&mut self, now: Instant, out: &mut Vec<Effect>) {
@@ -37,9 +40,7 @@ impl Slot {
             self.opening_deadline = Some(now + self.config.handshake.timeout);
         } else {
             self.opening = Opening::Transparent;
-            // A server of `serve` is there without a client, which opens its session when it comes.
-            let unspoken = self.session.era() == Era::Unknown;
-            self.connect_on_start = if unspoken { self.role.served } else { !replay };
+            self.connect_on_start = !replay && self.session.era() != Era::Unknown;
             self.flush_held(now, out);
         }
     }
@@ -49,8 +50,19 @@ impl Slot {
         if self.hearing == Some(generation) {
             self.started = Some(super::StartedProcess { pid, since: now });
             self.changed = true;
+            self.alone_until = self.role.served.then(|| now + ALONE);
             self.connect_if_started(now, out);
             self.check_drain(now, out);
+        }
+    }
+
+    /// A server of `serve` is there without a client, which opens its session when it comes.
+    pub(super) fn check_alone(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if self.alone_until.take_if(|at| *at <= now).is_some()
+            && self.opening == Opening::Transparent
+            && self.session.era() == Era::Unknown
+        {
+            self.connected(now, out);
         }
     }
 

@@ -81,19 +81,24 @@ impl World {
 
     /// The same, with the behaviour of the first servers.
     pub(crate) fn with_servers(next: impl IntoIterator<Item = Script>, change: impl FnOnce(&mut Server)) -> Self {
-        Self::built(next, change, false)
+        Self::built(next, change, Role::default())
     }
 
     /// The same with `on_permanent_failure: exit`.
     pub(crate) fn that_exits(next: impl IntoIterator<Item = Script>, change: impl FnOnce(&mut Server)) -> Self {
-        Self::built(next, change, true)
+        Self::built(next, change, Role { exit_on_failure: true, served: false })
     }
 
-    fn built(next: impl IntoIterator<Item = Script>, change: impl FnOnce(&mut Server), exits: bool) -> Self {
+    /// One of several servers, whose clients come and go.
+    pub(crate) fn served(change: impl FnOnce(&mut Server)) -> Self {
+        Self::built([], change, Role { exit_on_failure: false, served: true })
+    }
+
+    fn built(next: impl IntoIterator<Item = Script>, change: impl FnOnce(&mut Server), role: Role) -> Self {
         let mut config = server();
         change(&mut config);
         let mut world = Self {
-            slot: Slot::new(Arc::new(config), Role { exit_on_failure: exits, served: false }, 0),
+            slot: Slot::new(Arc::new(config), role, 0),
             now: base(),
             exit: None,
             chain: None,

@@ -87,3 +87,16 @@ fn a_server_is_not_replaced_for_a_check_during_which_a_call_came() {
     world.gone();
     assert_eq!(world.generation().0, 2, "between two calls it is");
 }
+
+#[test]
+fn a_served_server_without_a_client_is_connected_once_it_has_lived_for_a_moment() {
+    let mut world = World::served(|_| ());
+    assert!(!world.slot.lifecycle().is_connected());
+    world.server_dies();
+    world.gone();
+    assert_eq!(world.told("mcp_restart_failed").len(), 1, "one that ends at once is a failed attempt");
+    world.advance(secs(2));
+    assert!(world.slot.lifecycle().is_connected());
+    world.say(INITIALIZE);
+    assert_eq!(world.client_got().len(), 1, "a client that comes then is answered as ever");
+}
