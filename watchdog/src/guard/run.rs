@@ -51,6 +51,8 @@ struct Guard {
 impl Guard {
     /// One turn of the loop. Gives whether that was the last one.
     fn turn(&mut self) -> bool {
+        // Before orders: a signal for a program that runs must not be lost because that was not looked at yet.
+        self.notice_start(false);
         self.obey();
         self.reap();
         if let Some(survivors) = self.keeper.advance() {
