@@ -127,7 +127,7 @@ pub enum CommandError {
     #[error("server \"{0}\" is disabled: enable it first")]
     Disabled(String),
     /// It has to be connected for this.
-    #[error("server \"{server}\" is not connected (state {state})")]
+    #[error("server \"{server}\" has no session to work with (state {state})")]
     NotConnected {
         /// The server.
         server: String,

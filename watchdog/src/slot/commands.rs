@@ -147,7 +147,11 @@ impl Driver {
     }
 
     fn not_connected(&self) -> CommandError {
-        let state = self.core.lifecycle().state_name().to_owned();
+        let life = self.core.lifecycle();
+        let state = match life.state_name() {
+            state if life.is_connected() => format!("{state}, but no client has opened a session"),
+            state => state.to_owned(),
+        };
         CommandError::NotConnected { server: self.name.to_string(), state }
     }
 }
