@@ -4,6 +4,8 @@ use std::time::Instant;
 
 /// What starts each line about the server, behind the time and the level of the watchdog's own lines.
 const SERVER: &str = "[mcp] demo: ";
+/// The same where the line is about no server.
+const WATCHDOG: &str = "[mcp] ";
 /// The first of the fields behind the text.
 const FIELDS: &str = " event=";
 
@@ -37,7 +39,8 @@ impl LogLine {
         if let Some(text) = line.strip_prefix(SERVER) {
             return Self { at, speaker: Speaker::Server, text: text.to_owned() };
         }
-        let Some((_, rest)) = line.split_once(SERVER) else {
+        // What is said of the watchdog itself names no server.
+        let Some((_, rest)) = line.split_once(SERVER).or_else(|| line.split_once(WATCHDOG)) else {
             return Self { at, speaker: Speaker::Other, text: line.to_owned() };
         };
         match rest.rsplit_once(FIELDS) {
@@ -74,7 +77,7 @@ mod tests {
                 "disconnected: why",
             ),
             (
-                "2026-11-28T01:31:17.148Z  INFO [mcp] demo: started, pid 7 event=watchdog_started",
+                "2026-11-28T01:31:17.148Z  INFO [mcp] started, pid 7 event=watchdog_started",
                 event("watchdog_started"),
                 "started, pid 7",
             ),

@@ -29,8 +29,6 @@ pub struct SlotSnapshot {
     pub started_at: Option<Instant>,
     /// Since when the client's session is established with this generation.
     pub connected_at: Option<Instant>,
-    /// Whether it ever was, with any.
-    pub connected_once: bool,
     /// Attempts of the present row.
     pub attempts: u32,
     /// Their limit.
@@ -83,7 +81,6 @@ impl Slot {
             pid: process.map(|process| process.pid),
             started_at: process.map(|process| process.since),
             connected_at: self.connected_at.filter(|_| life.is_connected()),
-            connected_once: life.connected_once(),
             attempts,
             max_attempts,
             last_attempt: life.last_attempt(),
