@@ -17,6 +17,7 @@ mod descriptor;
 pub mod outbox;
 mod polled;
 mod sink;
+pub(crate) mod socket_file;
 mod source;
 pub mod stderr_tail;
 pub mod stdio;

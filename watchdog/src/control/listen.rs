@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::closed;
 use super::connection::{self, Either};
 use super::runtime_dir;
-use super::socket_file::{self, SocketFile};
+use super::socket_file;
 use crate::config::{ControlListen, TcpAddress};
 
 /// Connections at a time, of one listener. More wait in the kernel's queue.
@@ -30,7 +30,7 @@ pub(super) enum Listener {
     Unix {
         listener: UnixListener,
         /// There as long as this is.
-        _file: SocketFile,
+        _file: crate::stream::socket_file::SocketFile,
     },
     Tcp(TcpListener),
 }
@@ -54,7 +54,7 @@ pub(super) async fn open(listen: &ControlListen, name: &str) -> Result<Listener,
         ControlListen::Auto => private_place(name).await?,
     };
     let shown = path.display().to_string();
-    let (listener, file) = SocketFile::bind(path).await.map_err(|error| {
+    let (listener, file) = socket_file::bind(&path).await.map_err(|error| {
         OpenError(match error.kind() {
             io::ErrorKind::AddrInUse => format!("{shown} is taken: another watchdog listens there, or it is no socket"),
             _ => format!("{shown}: {error}"),

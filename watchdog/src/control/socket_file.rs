@@ -1,10 +1,9 @@
-//! Unix sockets as files: made so that only this user can use them, taken away at the end, and swept up after processes that
-//! could not do that.
+//! The files of control sockets: taken over from, and swept up after, processes that could not take them away themselves.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -14,51 +13,20 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
 use super::runtime_dir;
+use crate::stream::socket_file::SocketFile;
 
 /// A process that does not take a connection for so long is busy, and so it lives.
 const ANSWER: Duration = Duration::from_millis(500);
 
-/// A socket that is there. Dropping it takes the file away, unless something else has its place.
-#[derive(Debug)]
-pub(super) struct SocketFile {
-    path: PathBuf,
-    /// Device and inode.
-    identity: (u64, u64),
-}
-
-impl SocketFile {
-    /// Binds it. What a dead process has left there is replaced.
-    pub(super) async fn bind(path: PathBuf) -> io::Result<(UnixListener, Self)> {
-        let listener = match UnixListener::bind(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_behind(&path).await => {
-                fs::remove_file(&path)?;
-                UnixListener::bind(&path)?
-            }
-            bound => bound?,
-        };
-        // Until this is done the folder keeps others away, and if that does not, the look at who a peer is.
-        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-        let identity = identity(&path)?;
-        Ok((listener, Self { path, identity }))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        if identity(&self.path).is_ok_and(|found| found == self.identity) {
-            // Nobody can be told that it is gone already.
-            _ = fs::remove_file(&self.path);
+/// Binds a socket. What a dead process has left there is replaced.
+pub(super) async fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
+    match SocketFile::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_behind(path).await => {
+            fs::remove_file(path)?;
+            SocketFile::bind(path)
         }
+        bound => bound,
     }
-}
-
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    let found = fs::symlink_metadata(path)?;
-    Ok((found.dev(), found.ino()))
 }
 
 /// Takes away the sockets of processes that are gone.
@@ -90,6 +58,8 @@ async fn is_left_behind(path: &Path) -> bool {
 mod tests {
     use std::os::unix::net::UnixListener as BlockingListener;
 
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -101,9 +71,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a-1.sock");
         drop(BlockingListener::bind(&path).unwrap());
-        let (_listener, file) = SocketFile::bind(path.clone()).await.unwrap();
+        let (_listener, file) = bind(&path).await.unwrap();
         assert_eq!((mode(&path), file.path()), (0o600, &*path));
-        let taken = SocketFile::bind(path.clone()).await.unwrap_err();
+        let taken = bind(&path).await.unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
         assert!(path.exists());
         drop(file);
@@ -115,10 +85,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a-1.sock");
         fs::write(&path, "a letter").unwrap();
-        assert!(SocketFile::bind(path.clone()).await.is_err());
+        assert!(bind(&path).await.is_err());
         assert_eq!(fs::read(&path).unwrap(), b"a letter");
         fs::remove_file(&path).unwrap();
-        let (_listener, file) = SocketFile::bind(path.clone()).await.unwrap();
+        let (_listener, file) = bind(&path).await.unwrap();
         fs::remove_file(&path).unwrap();
         let _successor = BlockingListener::bind(&path).unwrap();
         drop(file);

@@ -1,21 +1,22 @@
 //! A unix socket as the one way in to a server: held by one process, used by one user, and gone at the end.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use tokio::net::UnixListener;
 
+use crate::stream::socket_file::SocketFile;
+
 /// A socket that is there. Dropping it takes the file away.
 #[derive(Debug)]
 pub struct Entrance {
     pub(super) listener: UnixListener,
-    path: PathBuf,
-    /// Device and inode of the socket.
-    identity: (u64, u64),
+    /// Before the lock, so that the file goes while it is held.
+    _file: SocketFile,
     /// Held while the socket is. A lock tells of a living owner without a connection to it, which would be a client.
     _lock: Flock<File>,
 }
@@ -36,29 +37,16 @@ impl Entrance {
         if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
             fs::remove_file(path)?;
         }
-        let listener = UnixListener::bind(path)?;
-        // Until this is done, and where a folder lets others in, the look at who a client is keeps them out.
-        fs::set_permissions(path, Permissions::from_mode(0o600))?;
-        Ok(Self { listener, path: path.to_owned(), identity: identity(path)?, _lock: lock })
+        let (listener, file) = SocketFile::bind(path)?;
+        // The lock's file stays for ever: two processes could hold locks on two files of its name otherwise.
+        Ok(Self { listener, _file: file, _lock: lock })
     }
-}
-
-impl Drop for Entrance {
-    fn drop(&mut self) {
-        // The lock's file stays: two processes could hold locks on two files of its name otherwise.
-        if identity(&self.path).is_ok_and(|found| found == self.identity) {
-            _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    let found = fs::symlink_metadata(path)?;
-    Ok((found.dev(), found.ino()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[tokio::test]
