@@ -1,0 +1,40 @@
+//! Many calls in flight: how many get through, and what the processes in between spend on them.
+
+use super::{Effort, Field, micros};
+use crate::book::{Book, What};
+use crate::message::Call;
+use crate::process::Tree;
+use crate::target::{DIRECT, Target};
+
+/// How many calls are in flight.
+const WINDOWS: [u32; 4] = [1, 8, 64, 256];
+/// How many calls make a round.
+const CALLS: u32 = 30_000;
+/// The length of their lines, in bytes.
+const LENGTH: usize = 100;
+
+pub(super) fn measure(targets: &[Target], effort: Effort, book: &mut Book) {
+    let mut field = Field::open(targets, book);
+    let calls = CALLS / u32::try_from(effort.share).unwrap_or(1);
+    let mut call = Call::of_length(LENGTH);
+    for window in WINDOWS {
+        let table = format!("Calls of {LENGTH} B, {window} in flight");
+        for round in 0..effort.rounds {
+            field.round(&table, round, book, |target, session, book| {
+                session.pipelined(&mut call, u64::from(calls / 10), u64::from(window))?;
+                let tree = Tree::of(session.pid())?;
+                let before = tree.cpu()?;
+                let took = session.pipelined(&mut call, u64::from(calls), u64::from(window))?;
+                let used = tree.cpu()?.saturating_sub(before);
+                let what = What { table: &table, name: "calls", unit: "k/s", reference: DIRECT };
+                book.note(what, &target.name, round, f64::from(calls) / took.as_secs_f64() / 1e3);
+                if !tree.between.is_empty() {
+                    let what = What { name: "CPU a call", unit: "µs", reference: crate::target::COPY, ..what };
+                    book.note(what, &target.name, round, micros(used) / f64::from(calls));
+                }
+                Ok(())
+            });
+        }
+    }
+    field.close();
+}
