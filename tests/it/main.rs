@@ -24,6 +24,7 @@ mod scenarios;
 mod serve;
 mod session;
 mod smoke;
+mod standstill;
 mod streams;
 mod survivors;
 mod tidy;

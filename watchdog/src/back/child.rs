@@ -232,7 +232,14 @@ impl Child {
     }
 
     fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.overdue.as_mut().map_or(Poll::Pending, |overdue| overdue.as_mut().poll(cx))
+        let Some(overdue) = &mut self.overdue else { return Poll::Pending };
+        ready!(overdue.as_mut().poll(cx));
+        if overdue.deadline().elapsed() >= MARGIN {
+            // We were stopped, and it may have been too: it goes on where it was.
+            overdue.as_mut().reset(Instant::now() + SWEEP + MARGIN);
+            ready!(overdue.as_mut().poll(cx));
+        }
+        Poll::Ready(())
     }
 
     /// Takes the guard's word, in the order that is promised.

@@ -327,12 +327,23 @@ impl Slot {
         self.check_first_word(now, out);
     }
 
-    /// The machine slept, or the process was stopped: no time has passed for the server.
-    pub fn wake(&mut self, now: Instant, gap: Duration, out: &mut Vec<Effect>) {
+    /// This process was stopped, or starved, for so long: nobody is judged by a deadline that came nearer meanwhile.
+    pub fn stood_still(&mut self, gap: Duration) {
         self.ledger.postpone(gap);
         self.hold.postpone(gap);
+        for request in &mut self.overdue {
+            request.deadline_at = request.deadline_at.map(|at| at + gap);
+        }
+        if let Some(closing) = &mut self.closing {
+            closing.drain_until = closing.drain_until.map(|at| at + gap);
+        }
         self.opening_deadline = self.opening_deadline.map(|at| at + gap);
-        self.emit_clock_jump(gap, out);
+    }
+
+    /// The machine slept, or this process was stopped for long, by `jump`: delays mean nothing any more, and the server may be
+    /// gone without a word.
+    pub fn wake(&mut self, now: Instant, jump: Duration, out: &mut Vec<Effect>) {
+        self.emit_clock_jump(jump, out);
         self.event(now, Event::Wake, out);
     }
 

@@ -9,32 +9,47 @@ use tokio::time::{Sleep, sleep_until};
 
 /// The longest sleep: a machine that was suspended is noticed within so much time of its own.
 const LONGEST: Duration = Duration::from_secs(30);
-/// A timer that rings so much too late says that we were stopped (SIGSTOP, a frozen container), not that time passed.
+/// A timer that rings so much too late was held up: we were stopped (SIGSTOP, a frozen container) or starved, and nobody may have
+/// had the time that has passed.
+const HELD_UP: Duration = Duration::from_secs(1);
+/// A stop of this length is worth acting on as on a suspension,
 const STOPPED: Duration = Duration::from_secs(5);
-/// A suspension is worth acting on from here on (requirement S36).
+/// which is worth it from here on (requirement S36).
 const SUSPENDED: Duration = Duration::from_secs(30);
 
 /// Time that did not pass for the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gap {
-    /// By how much timers of ours were delayed.
-    pub(super) late: Duration,
-    /// How long the machine slept, which the timers do not count.
-    pub(super) suspended: Duration,
+    /// How much of the time that deadlines count was none, at the most. We know when we went on, but when we were stopped only to
+    /// the last turn; a server that hangs is found so much later, and one that was stopped with us is not judged for it.
+    pub(super) still: Duration,
+    /// How long the machine slept, or we were stopped, where that is long enough to look how things are.
+    pub(super) jump: Option<Duration>,
 }
 
+/// How far clocks that go on while the machine sleeps are ahead of the one that does not. The wall clock is among them because the
+/// host of a virtual machine may stop all others; that somebody set it costs an early attempt and one check.
+type Ahead = [Duration; 2];
+
 /// The clock and its one timer.
-#[derive(Debug)]
 pub(super) struct Clock {
     sleep: Pin<Box<Sleep>>,
     armed: Instant,
-    asleep: Duration,
+    /// The last turn.
+    turned: Instant,
+    ahead: Ahead,
+    read_ahead: Box<dyn Fn() -> Ahead + Send>,
 }
 
 impl Clock {
     pub(super) fn new() -> Self {
+        Self::with(ahead)
+    }
+
+    fn with(read_ahead: impl Fn() -> Ahead + Send + 'static) -> Self {
         let now = tokio::time::Instant::now();
-        Self { sleep: Box::pin(sleep_until(now)), armed: now.into_std(), asleep: time_asleep() }
+        let (sleep, now) = (Box::pin(sleep_until(now)), now.into_std());
+        Self { sleep, armed: now, turned: now, ahead: read_ahead(), read_ahead: Box::new(read_ahead) }
     }
 
     /// The monotonic time.
@@ -44,14 +59,16 @@ impl Clock {
 
     /// Whether the timer has rung; the time that did not count, if there was such. A gap is told once.
     pub(super) fn rung(&mut self, now: Instant) -> Option<Option<Gap>> {
+        let turned = std::mem::replace(&mut self.turned, now);
         if now < self.armed {
             return None;
         }
         let late = now.saturating_duration_since(std::mem::replace(&mut self.armed, now));
-        let asleep = time_asleep();
-        let suspended = asleep.saturating_sub(self.asleep);
-        self.asleep = asleep;
-        Some((late >= STOPPED || suspended >= SUSPENDED).then_some(Gap { late, suspended }))
+        let before = std::mem::replace(&mut self.ahead, (self.read_ahead)());
+        let slept = self.ahead.into_iter().zip(before).map(|(ahead, before)| ahead.saturating_sub(before)).max();
+        let still = if late >= HELD_UP { now.saturating_duration_since(turned) } else { Duration::ZERO };
+        let jump = slept.filter(|slept| *slept >= SUSPENDED).max(Some(late).filter(|late| *late >= STOPPED));
+        Some((!still.is_zero() || jump.is_some()).then_some(Gap { still, jump }))
     }
 
     /// Arms the timer for `wake`, and has this task woken by it.
@@ -70,17 +87,17 @@ impl Clock {
     }
 }
 
-/// How long the machine has been suspended since it was booted: what one clock counts and the other one does not.
 #[cfg(target_os = "linux")]
-fn time_asleep() -> Duration {
+fn ahead() -> Ahead {
     use nix::time::{ClockId, clock_gettime};
     let read = |clock| clock_gettime(clock).map(Duration::from).unwrap_or_default();
-    read(ClockId::CLOCK_BOOTTIME).saturating_sub(read(ClockId::CLOCK_MONOTONIC))
+    let monotonic = read(ClockId::CLOCK_MONOTONIC);
+    [ClockId::CLOCK_BOOTTIME, ClockId::CLOCK_REALTIME].map(|clock| read(clock).saturating_sub(monotonic))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn time_asleep() -> Duration {
-    Duration::ZERO
+const fn ahead() -> Ahead {
+    [Duration::ZERO; 2]
 }
 
 #[cfg(test)]
@@ -146,8 +163,48 @@ mod tests {
         .await;
         tokio::time::advance(LONGEST + Duration::from_secs(60)).await;
         let now = clock.now();
-        let gap = clock.rung(now).flatten().map(|gap| gap.late);
-        assert_eq!(gap, Some(Duration::from_secs(60)));
+        let gap = Gap { still: LONGEST + Duration::from_secs(60), jump: Some(Duration::from_secs(60)) };
+        assert_eq!(clock.rung(now), Some(Some(gap)));
         assert_eq!(clock.rung(now), Some(None));
+    }
+
+    /// What a timer that rings `late` says when the last turn was so long ago.
+    async fn gap(turned: Duration, late: Duration) -> Option<Gap> {
+        let mut clock = Clock::with(|| [Duration::ZERO; 2]);
+        let due = clock.now() + turned;
+        poll_fn(|cx| {
+            clock.arm(cx, clock.now(), Some(due));
+            Poll::Ready(())
+        })
+        .await;
+        tokio::time::advance(turned + late).await;
+        let now = clock.now();
+        clock.rung(now).expect("its time has come")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_timer_that_is_late_gives_back_the_time_since_the_last_turn() {
+        let secs = Duration::from_secs;
+        assert_eq!(gap(secs(10), Duration::from_millis(900)).await, None, "a busy machine");
+        assert_eq!(gap(secs(10), secs(2)).await, Some(Gap { still: secs(12), jump: None }));
+        assert_eq!(gap(secs(10), secs(5)).await, Some(Gap { still: secs(15), jump: Some(secs(5)) }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sleep_of_the_machine_is_what_another_clock_has_counted() {
+        use std::sync::Mutex;
+        static AHEAD: Mutex<Ahead> = Mutex::new([Duration::ZERO; 2]);
+        let mut clock = Clock::with(|| *AHEAD.lock().unwrap());
+        let mut slept = |boot: u64, wall: u64| {
+            *AHEAD.lock().unwrap() = [boot, wall].map(Duration::from_secs);
+            let now = clock.now();
+            clock.rung(now).expect("it is always due").map(|gap| (gap.still, gap.jump))
+        };
+        let jump = |seconds| Some((Duration::ZERO, Some(Duration::from_secs(seconds))));
+        assert_eq!(slept(29, 1000), jump(1000), "the wall clock alone: a virtual machine, or somebody set it");
+        assert_eq!(slept(29 + 29, 1000 + 29), None, "a nap");
+        assert_eq!(slept(3658, 4629), jump(3600));
+        assert_eq!(slept(3658, 0), None, "somebody set the wall clock back");
+        assert_eq!(slept(3658, 29), None);
     }
 }

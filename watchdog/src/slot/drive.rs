@@ -59,8 +59,11 @@ impl Driver {
     fn look_at_time(&mut self, now: Instant) -> bool {
         let Some(gap) = self.clock.rung(now) else { return false };
         if let Some(gap) = gap {
-            tracing::debug!(late = ?gap.late, suspended = ?gap.suspended, "time went by that does not count");
-            self.core.wake(now, gap.late, &mut self.effects);
+            tracing::debug!(still = ?gap.still, jump = ?gap.jump, "time went by that does not count");
+            self.core.stood_still(gap.still);
+            if let Some(jump) = gap.jump {
+                self.core.wake(now, jump, &mut self.effects);
+            }
         }
         self.core.tick(now, &mut self.effects);
         self.carry_out(now);

@@ -19,4 +19,5 @@ mod options;
 mod probing;
 mod questions;
 mod random;
+mod sleep;
 mod stateless;

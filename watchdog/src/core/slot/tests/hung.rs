@@ -248,6 +248,7 @@ fn waking_up_from_sleep_gives_calls_the_time_that_the_machine_slept() {
     world.call("1", "t");
     world.advance(secs(30));
     world.now += secs(3600);
+    world.slot.stood_still(secs(3600));
     world.tell(|slot, now, out| slot.wake(now, secs(3600), out));
     world.tell(|slot, now, out| slot.tick(now, out));
     assert!(world.client_got().is_empty() && world.chain.is_none(), "no deadline and no suspicion");

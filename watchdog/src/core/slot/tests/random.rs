@@ -282,7 +282,10 @@ impl Play {
             Step::Sleep(time) => {
                 let gap = secs(*time);
                 self.now += gap;
-                self.tell(|slot, now, out| slot.wake(now, gap, out))?;
+                self.tell(|slot, now, out| {
+                    slot.stood_still(gap);
+                    slot.wake(now, gap, out);
+                })?;
                 self.tell(|slot, now, out| slot.tick(now, out))
             }
             Step::Chain(outcome) => {
