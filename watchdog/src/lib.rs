@@ -10,7 +10,7 @@
 //! * [`guard`] is the second role of the binary: one tiny process per server process, which owns its whole tree.
 //! * [`probe_host`] is the third: a process for one probe plugin, which is loaded nowhere else.
 //! * [`init`] is the fourth: the first process of a container, or the one that `--init` asks for.
-//! * [`probe`] runs health probes; [`events`] and [`telemetry`] tell the operator.
+//! * [`probe`] runs health probes; [`events`] and [`telemetry`] tell the operator, [`service_manager`] the service manager.
 //! * [`engine`] holds the slots together, [`control`] lets others at them, and [`client`] is the other end of that.
 
 pub mod back;
@@ -34,6 +34,7 @@ pub mod probe;
 pub mod probe_host;
 pub mod probe_once;
 mod serve;
+mod service_manager;
 mod sidecar;
 pub mod slot;
 pub mod stream;
@@ -41,6 +42,7 @@ pub mod telemetry;
 pub mod wire;
 
 use std::io::Write;
+use std::panic::{UnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use cli::{Invocation, Stop};
@@ -58,9 +60,19 @@ pub fn run() -> ExitCode {
     if let Some(code) = init::enter(std::env::args_os()) {
         return code;
     }
+    contained(work).into()
+}
+
+/// A bug of ours ends the program with the code for that, in a container as elsewhere. The panic itself is told on stderr.
+fn contained(work: impl FnOnce() -> Exit + UnwindSafe) -> Exit {
+    catch_unwind(work).unwrap_or(Exit::Internal)
+}
+
+/// Does what the arguments and the environment say.
+fn work() -> Exit {
     let registry = probe::Registry::with_builtins();
     let known = |link: &config::Link, server: Option<&config::Command>| registry.check(link, server);
-    let exit = match cli::parse(std::env::args_os(), std::env::vars_os(), &known) {
+    match cli::parse(std::env::args_os(), std::env::vars_os(), &known) {
         Ok(Invocation::Sidecar(loaded)) => sidecar::run(*loaded, registry),
         Ok(Invocation::Serve { input, loaded }) => serve::run(*input, *loaded, registry),
         Ok(Invocation::Connect(connect)) => connect::run(&connect.target),
@@ -75,8 +87,7 @@ pub fn run() -> ExitCode {
         Ok(Invocation::CheckPlugin(check)) => reported(|out, err| check.run(out, err)),
         Ok(Invocation::Operate(operate)) => reported(|out, err| operate.run(out, err)),
         Err(stop) => tell(&stop),
-    };
-    exit.into()
+    }
 }
 
 /// Runs what only reads, writes and reports.
@@ -89,4 +100,15 @@ fn tell(stop: &Stop) -> Exit {
     let text = stop.text.as_bytes();
     let _ = if stop.exit == Exit::Done { std::io::stdout().write_all(text) } else { std::io::stderr().write_all(text) };
     stop.exit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_failure_of_the_watchdog_itself() {
+        assert_eq!(contained(|| panic!("a bug, as a test of what follows")), Exit::Internal);
+        assert_eq!(contained(|| Exit::Done), Exit::Done);
+    }
 }
