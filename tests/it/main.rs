@@ -22,6 +22,7 @@ mod probe_once;
 mod rig;
 mod scenarios;
 mod serve;
+mod service_manager;
 mod session;
 mod smoke;
 mod standstill;

@@ -15,6 +15,7 @@
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::write;
@@ -33,17 +34,31 @@ use linux::divide;
 #[cfg(not(target_os = "linux"))]
 use other::divide;
 
+/// The init above this process.
+static ABOVE: OnceLock<u32> = OnceLock::new();
+
 /// Divides this process if it is the first one, or if the arguments ask for it. To be called before anything starts a thread.
 ///
 /// Returns `None` in the engine, and where nothing was divided; in the init it returns once all is over.
 pub(crate) fn enter(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    if std::process::id() != 1 && !is_asked_for(args) {
+    let before = std::process::id();
+    if before != 1 && !is_asked_for(args) {
         return None;
     }
-    divide().unwrap_or_else(|error| {
+    let over = divide().unwrap_or_else(|error| {
         say(&format!("the init failed: {error}"));
         Some(crate::exit::Exit::Internal.into())
-    })
+    });
+    if over.is_none() {
+        // This is the engine, and the first who says so.
+        _ = ABOVE.set(before);
+    }
+    over
+}
+
+/// The number of the init that this engine divided from, if it did.
+pub(crate) fn above() -> Option<u32> {
+    ABOVE.get().copied()
 }
 
 /// Whether `--init` is among the options, which end at `--`. No option takes a value that looks like it.

@@ -21,6 +21,7 @@ use crate::event_loop;
 use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::probe::{Registry, plugin};
+use crate::service_manager::ServiceManager;
 use crate::telemetry::{self, LogHandle};
 use crew::{Crew, Ended};
 use state::StateFile;
@@ -56,6 +57,7 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
         let handle = Handle::new(Info::of_this_process(loaded.file.clone()), events.clone(), sender);
         let kind = EventKind::WatchdogStarted { version: handle.info().version.into(), pid: handle.info().pid };
         events.publish(Event::of_watchdog(kind), SystemTime::now());
+        let manager = ServiceManager::of_environment(&handle);
         let state = StateFile::open(loaded.config.state_file.clone());
         let admitted = tokio::select! {
             admitted = plugin::admit(&loaded.config.servers, &log, &events) => Ok(admitted),
@@ -64,7 +66,7 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
         let probes = registry.names().map(str::to_owned).collect();
         let control = control::start(&loaded.config, CONTROL_NAME, &handle, probes);
         let crew = Crew::new(registry, log, handle.clone(), &loaded.config);
-        let mut serve = Serve { input, config: loaded.config, handle, crew, state, ending: None };
+        let mut serve = Serve { input, config: loaded.config, handle, crew, state, manager, ending: None };
         let exit = match admitted.map(|admitted| admitted.and_then(|()| serve.begin())) {
             Ok(Ok(())) => serve.run(signals, for_servers, orders).await,
             Ok(Err(why)) => {
@@ -76,6 +78,7 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
         let kind = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
         events.publish(Event::of_watchdog(kind), SystemTime::now());
         control.end().await;
+        serve.manager.end().await;
         events.flush(LAST_LINES);
         Ok(exit)
     })
@@ -87,6 +90,7 @@ struct Serve {
     handle: Handle,
     crew: Crew,
     state: StateFile,
+    manager: ServiceManager,
     /// How the process ends, once that has begun.
     ending: Option<Exit>,
 }
@@ -135,6 +139,7 @@ impl Serve {
     fn end(&mut self, exit: Exit, signal: i32) {
         self.ending.get_or_insert(exit);
         self.handle.drain();
+        self.manager.stopping();
         self.crew.shut_down(signal);
     }
 
@@ -187,6 +192,13 @@ impl Serve {
 
     /// Reads the configuration again and applies what differs. The answer names what changed.
     async fn reload(&mut self) -> Result<Vec<String>, String> {
+        self.manager.reloading();
+        let outcome = self.read_and_apply().await;
+        self.manager.reloaded(outcome.is_ok());
+        outcome
+    }
+
+    async fn read_and_apply(&mut self) -> Result<Vec<String>, String> {
         let registry = self.crew.registry().clone();
         let loaded = match load::load_all(&self.input, &|link, command| registry.check(link, command)) {
             Ok(loaded) => loaded,

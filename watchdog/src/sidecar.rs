@@ -19,6 +19,7 @@ use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
 use crate::probe::Registry;
 use crate::probe::plugin;
+use crate::service_manager::ServiceManager;
 use crate::slot::{Driver, Parts};
 use crate::stream::stdio;
 use crate::telemetry::{self, LogHandle};
@@ -28,6 +29,10 @@ const LAST_LINES: Duration = Duration::from_millis(200);
 
 /// One client's session depends on what the configuration was when it began.
 const NO_RELOAD: &str = "a sidecar reads its configuration once: start it anew, or use `mcp-watchdog serve`";
+
+/// What a container does that is run without `-i`, and a service that nobody gave a socket.
+const NO_CLIENT: &str = "stdin is /dev/null: no client is there to be served, and so the end comes at once. In a container, add \
+                         `-i` to `docker run`; for clients that come and go, use `mcp-watchdog serve`";
 
 /// Serves until the client leaves, a signal comes, or the server has failed for good.
 pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
@@ -47,6 +52,9 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
 fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
     let runtime = event_loop::start()?;
     runtime.block_on(async {
+        if stdio::has_no_client() {
+            tracing::warn!("{NO_CLIENT}");
+        }
         // Before anything else could print into the protocol.
         let (source, sink) = stdio::take()?;
         let mut signals = Signals::catch()?;
@@ -64,6 +72,7 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
             events: events.clone(),
             toolbox: mcp::toolbox(&config.mgmt, &handle),
         });
+        let manager = ServiceManager::of_environment(&handle);
         handle.set_slots(vec![slot.clone()]);
         let started = EventKind::WatchdogStarted { version: handle.info().version.into(), pid: handle.info().pid };
         events.publish(Event::of_watchdog(started), SystemTime::now());
@@ -82,10 +91,10 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
             }
             tokio::select! {
                 exit = &mut serving => break exit,
-                number = signals.next() => end(&handle, &slot, number),
+                number = signals.next() => end(&handle, &slot, &manager, number),
                 number = for_server.next() => tell(&slot, Command::Signal(number)),
                 Some(order) = orders.recv() => match order {
-                    Order::Shutdown => end(&handle, &slot, nix::libc::SIGTERM),
+                    Order::Shutdown => end(&handle, &slot, &manager, nix::libc::SIGTERM),
                     // Whoever asked may have gone.
                     Order::Reload(answer) => drop(answer.send(Err(NO_RELOAD.to_owned()))),
                     // Whoever starts a sidecar anew starts it by its configuration.
@@ -96,13 +105,15 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
         let stopped = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
         events.publish(Event::of_watchdog(stopped), SystemTime::now());
         control.end().await;
+        manager.end().await;
         events.flush(LAST_LINES);
         Ok(exit)
     })
 }
 
-fn end(handle: &Handle, slot: &SlotHandle, signal: i32) {
+fn end(handle: &Handle, slot: &SlotHandle, manager: &ServiceManager, signal: i32) {
     handle.drain();
+    manager.stopping();
     tell(slot, Command::Shutdown(signal));
 }
 

@@ -5,14 +5,16 @@ use std::ffi::OsString;
 
 /// Variables that are for the watchdog alone: its secret, and what a service manager said to it. A child that took the
 /// latter for its own would speak to the manager in our name, or serve our sockets.
-const OWN: [&str; 7] = [
+const OWN: [&str; 9] = [
     "MCP_WATCHDOG_TOKEN",
     "NOTIFY_SOCKET",
     "WATCHDOG_PID",
     "WATCHDOG_USEC",
     "LISTEN_FDS",
     "LISTEN_PID",
+    "LISTEN_PIDFDID",
     "LISTEN_FDNAMES",
+    "FDSTORE",
 ];
 
 /// What a child inherits. Other `MCP_WATCHDOG_*` variables stay, so that a sidecar inside a sidecar finds the runtime folder.

@@ -3,8 +3,8 @@
 mod all;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -90,8 +90,8 @@ struct Shared {
     orders: mpsc::UnboundedSender<Order>,
     /// Whether the end has begun.
     draining: AtomicBool,
-    /// In the order of the configuration. Replaced as a whole; the lock is held for a pointer's time only.
-    slots: RwLock<Arc<[SlotHandle]>>,
+    /// In the order of the configuration. Replaced as a whole.
+    slots: watch::Sender<Arc<[SlotHandle]>>,
 }
 
 impl Info {
@@ -152,13 +152,13 @@ impl Handle {
     /// A way to no slots yet.
     #[must_use]
     pub fn new(info: Info, events: Bus, orders: mpsc::UnboundedSender<Order>) -> Self {
-        let (draining, slots) = (AtomicBool::new(false), RwLock::new(Arc::from([])));
+        let (draining, slots) = (AtomicBool::new(false), watch::Sender::new(Arc::from([])));
         Self { shared: Arc::new(Shared { info, events, orders, draining, slots }) }
     }
 
     /// Replaces the list of slots.
     pub fn set_slots(&self, slots: Vec<SlotHandle>) {
-        *self.shared.slots.write().unwrap_or_else(PoisonError::into_inner) = slots.into();
+        self.shared.slots.send_replace(slots.into());
     }
 
     /// What does not change.
@@ -176,7 +176,13 @@ impl Handle {
     /// All slots, in every state, in the order of the configuration.
     #[must_use]
     pub fn slots(&self) -> Arc<[SlotHandle]> {
-        self.shared.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.slots.borrow().clone()
+    }
+
+    /// The same, for those who want to know when there are others.
+    #[must_use]
+    pub fn watch_slots(&self) -> watch::Receiver<Arc<[SlotHandle]>> {
+        self.shared.slots.subscribe()
     }
 
     /// One slot.

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use nix::fcntl::{OFlag, open};
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, SFlag, fstat, stat};
 use nix::unistd::{dup2_stdin, dup2_stdout};
 
 use super::descriptor::{duplicate, open_missing_standard};
@@ -20,6 +20,13 @@ const FIRST: i32 = 10;
 pub fn take() -> io::Result<(Source, Sink)> {
     let (stdin, stdout) = detach()?;
     Ok((Source::inherited(stdin)?, Sink::inherited(stdout)?))
+}
+
+/// Whether stdin is `/dev/null`, which is also what a stdin becomes that was closed when the program started: there is no client then.
+#[must_use]
+pub fn has_no_client() -> bool {
+    let (Ok(stdin), Ok(null)) = (fstat(io::stdin()), stat("/dev/null")) else { return false };
+    SFlag::from_bits_truncate(stdin.st_mode).contains(SFlag::S_IFCHR) && stdin.st_rdev == null.st_rdev
 }
 
 /// Moves stdin and stdout to descriptors from 10 up that no child inherits. Then 0 is `/dev/null` and 1 is the same as 2,

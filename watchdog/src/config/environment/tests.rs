@@ -12,6 +12,8 @@ fn the_watchdogs_own_variables_are_not_inherited() {
         "LISTEN_FDS",
         "LISTEN_PID",
         "LISTEN_FDNAMES",
+        "LISTEN_PIDFDID",
+        "FDSTORE",
     ];
     let environment = names.iter().map(|name| (OsString::from(name), OsString::from("x"))).collect();
     let kept: Vec<OsString> = inherited(&environment).into_keys().collect();
