@@ -93,26 +93,34 @@ impl Answer {
 
     /// Whether the error, which is not the server's, is as the contract says.
     pub(crate) fn check_own_error(&self) -> Result<(), String> {
-        let (error, data) = (&self.value["error"], &self.value["error"]["data"]);
-        let code = data["code"].as_str().unwrap_or_default();
-        let Some((_, number, retryable)) = CODES.iter().find(|(name, ..)| *name == code) else {
-            return Err(format!("data.code {} is not in the contract", data["code"]));
-        };
-        let message = error["message"].as_str().unwrap_or_default();
-        let retryable = retryable.unwrap_or_else(|| is_read_only(&self.method));
-        let faults = [
-            (error["code"] != *number, "the number is not that of data.code"),
-            (data["source"] != "mcp-watchdog", "data.source is not mcp-watchdog"),
-            (DATA.iter().any(|key| data.get(key).is_none()), "data lacks a key"),
-            (message.is_empty(), "there is no message"),
-            (FORBIDDEN.iter().any(|words| message.contains(words)), "some client acts upon the message"),
-            (!data["sent"].is_boolean(), "data.sent is not a boolean"),
-            (data["retryable"] != retryable, "data.retryable is wrong"),
-            (data["stderrTail"].as_array().is_some_and(|tail| tail.len() > 10), "data.stderrTail is too long"),
-        ];
-        match faults.iter().find(|(broken, _)| *broken) {
-            Some((_, why)) => Err((*why).to_owned()),
-            None => Ok(()),
-        }
+        check_own_error(&self.method, &self.value["error"])
+    }
+}
+
+/// Whether the `error` of an answer to this method, which no server wrote, is as the contract says.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_own_error(method: &str, error: &Value) -> Result<(), String> {
+    let data = &error["data"];
+    let code = data["code"].as_str().unwrap_or_default();
+    let Some((_, number, retryable)) = CODES.iter().find(|(name, ..)| *name == code) else {
+        return Err(format!("data.code {} is not in the contract", data["code"]));
+    };
+    let message = error["message"].as_str().unwrap_or_default();
+    let retryable = retryable.unwrap_or_else(|| is_read_only(method));
+    let faults = [
+        (error["code"] != *number, "the number is not that of data.code"),
+        (data["source"] != "mcp-watchdog", "data.source is not mcp-watchdog"),
+        (DATA.iter().any(|key| data.get(key).is_none()), "data lacks a key"),
+        (message.is_empty(), "there is no message"),
+        (FORBIDDEN.iter().any(|words| message.contains(words)), "some client acts upon the message"),
+        (!data["sent"].is_boolean(), "data.sent is not a boolean"),
+        (data["retryable"] != retryable, "data.retryable is wrong"),
+        (data["stderrTail"].as_array().is_some_and(|tail| tail.len() > 10), "data.stderrTail is too long"),
+    ];
+    match faults.iter().find(|(broken, _)| *broken) {
+        Some((_, why)) => Err((*why).to_owned()),
+        None => Ok(()),
     }
 }

@@ -42,7 +42,7 @@ mod setup;
 mod state;
 mod streams;
 
-pub use answer::{Answer, READ_ONLY, is_read_only};
+pub use answer::{Answer, READ_ONLY, check_own_error, is_read_only};
 pub use lives::{Entry, What};
 pub use message::{META, STATELESS, cancelled, initialize, notification, request, tool_call};
 pub use nix::sys::signal::Signal;

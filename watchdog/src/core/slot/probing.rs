@@ -259,8 +259,12 @@ impl Slot {
         }
     }
 
-    /// Learns from the answer to a request of ours whether the server answers in order.
+    /// Learns from the answer to a probe's request whether the server answers in order. Nothing else of ours tells: what a
+    /// process is asked right after its start, along with what the client was waiting for, it answers in one go once it is warm.
     pub(super) fn learn_order(&mut self, now: Instant, own: &OwnRequest) {
+        if !matches!(own.purpose, Purpose::Probe(_)) {
+            return;
+        }
         let waited = now.saturating_duration_since(own.since);
         let behind_an_answer = self
             .last_client_answer

@@ -164,6 +164,28 @@ fn answers_in_order(world: &mut World, call: &str) {
 }
 
 #[test]
+fn a_server_that_is_slow_to_get_warm_does_not_answer_in_order_for_that() {
+    let mut world = World::new(|_| ());
+    world.open();
+    world.request("1", "tools/list");
+    world.client_got_one();
+    world.next.push_back(Script { ignores: &["tools/list"], ..Script::default() });
+    world.lingering = true;
+    world.server_dies();
+    world.call("2", "held");
+    world.gone();
+    let list = world.server_got().into_iter().find(|line| line.contains("tools/list")).expect("it is compared");
+    world.advance(secs(1));
+    world.server_answers("2");
+    world.server_answers(&raw_id(&list));
+    world.call("3", "hangs");
+    world.advance(secs(40));
+    world.probe_meets_silence();
+    world.gone();
+    assert_eq!(world.generation().0, 3, "its silence condemns it as that of any other");
+}
+
+#[test]
 fn a_server_that_answers_in_order_is_not_checked_during_a_call() {
     let mut world = checked(|_| ());
     world.next.push_back(Script { ignores: &["ping"], ..Script::default() });
