@@ -26,7 +26,7 @@ pub fn take() -> io::Result<(Source, Sink)> {
 #[must_use]
 pub fn has_no_client() -> bool {
     let (Ok(stdin), Ok(null)) = (fstat(io::stdin()), stat("/dev/null")) else { return false };
-    SFlag::from_bits_truncate(stdin.st_mode).contains(SFlag::S_IFCHR) && stdin.st_rdev == null.st_rdev
+    SFlag::from_bits_truncate(stdin.st_mode) & SFlag::S_IFMT == SFlag::S_IFCHR && stdin.st_rdev == null.st_rdev
 }
 
 /// Moves stdin and stdout to descriptors from 10 up that no child inherits. Then 0 is `/dev/null` and 1 is the same as 2,
