@@ -9,7 +9,8 @@ use harness::{Value, is_running, json};
 use probe_api::testing::{Answer, FakeContext};
 use probe_api::{Probe, Verdict};
 use watchdog::events::EventKind;
-use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe, Tell, inspect};
+use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe, inspect};
+use watchdog::probe::tell::Tell;
 use watchdog::telemetry::LogHandle;
 
 use crate::rig::WATCHDOG;

@@ -9,7 +9,8 @@ use harness::json;
 use harness::plugins::{c_plugin, rust_plugin};
 use probe_api::testing::{Answer, FakeContext};
 use probe_api::{Probe, Snapshot, Trigger, Verdict};
-use watchdog::probe::plugin::{Around, Options, PluginProbe, Tell, inspect};
+use watchdog::probe::plugin::{Around, Options, PluginProbe, inspect};
+use watchdog::probe::tell::Tell;
 
 use crate::plugin::{assert_inconclusive, c, context, hostile, launcher, options, probe, run};
 

@@ -9,7 +9,8 @@ use harness::plugins::{c_plugin, rust_plugin};
 use harness::{Value, json};
 use probe_api::testing::{Answer, FakeContext};
 use probe_api::{Probe, Verdict};
-use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe, Tell};
+use watchdog::probe::plugin::{Around, Launcher, OnError, Options, PluginProbe};
+use watchdog::probe::tell::Tell;
 use watchdog::telemetry::LogHandle;
 
 /// A host that lives on is asked so often,

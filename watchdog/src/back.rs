@@ -15,7 +15,7 @@ mod pipes;
 
 pub use crate::core::ending::Ending;
 pub use crate::guard::message::{ChildEvent, Step};
-pub(crate) use child::own_program;
 pub use child::{Child, StartError};
+#[cfg(feature = "plugins")]
 pub(crate) use pipes::ChildEnds;
 pub use pipes::Pipes;

@@ -25,6 +25,7 @@ mod logs;
 mod mcp;
 pub mod operator;
 mod original;
+#[cfg(feature = "plugins")]
 pub mod plugins;
 pub mod print_openapi;
 pub mod print_schema;
@@ -67,6 +68,7 @@ pub enum Invocation {
     /// Describe the HTTP API.
     PrintOpenapi(print_openapi::PrintOpenapi),
     /// Try a probe plugin.
+    #[cfg(feature = "plugins")]
     CheckPlugin(plugins::CheckPlugin),
     /// Ask or tell running watchdogs something.
     Operate(operator::Operate),
@@ -93,11 +95,18 @@ impl From<ConfigErrors> for Stop {
     }
 }
 
+/// What `--version` says: of a build that cannot do everything, that too.
+const VERSION: &str = if cfg!(feature = "plugins") {
+    env!("CARGO_PKG_VERSION")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), " (without plugins)")
+};
+
 /// Supervises an MCP stdio server and keeps the client's session over its death
 #[derive(Debug, Parser)]
 #[command(
     name = "mcp-watchdog",
-    version,
+    version = VERSION,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
@@ -138,7 +147,16 @@ enum Subcommand {
     /// Print the OpenAPI document of the control plane
     PrintOpenapi(print_openapi::PrintOpenapi),
     /// Try a probe plugin before a server depends on it
+    #[cfg(feature = "plugins")]
     Plugins(plugins::Arguments),
+    /// Not in this build
+    #[cfg(not(feature = "plugins"))]
+    #[command(hide = true)]
+    Plugins {
+        /// What would be tried
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     #[command(flatten)]
     Operate(Task),
 }
@@ -179,6 +197,9 @@ fn interpret(
         Some(Subcommand::Completions(completions)) => Ok(Invocation::Completions(completions)),
         Some(Subcommand::Wrap(wrap)) => Ok(Invocation::Wrap(wrap)),
         Some(Subcommand::PrintOpenapi(print)) => Ok(Invocation::PrintOpenapi(print)),
+        #[cfg(not(feature = "plugins"))]
+        Some(Subcommand::Plugins { .. }) => Err(Stop::usage(format!("error: {}\n", crate::probe::plugin::REFUSAL))),
+        #[cfg(feature = "plugins")]
         Some(Subcommand::Plugins(arguments)) => arguments.settle().map(Invocation::CheckPlugin),
         Some(Subcommand::Operate(Task::Probe(arguments))) if arguments.is_once() => {
             arguments.settle_once(environment, known)

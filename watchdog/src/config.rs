@@ -40,6 +40,7 @@ mod text;
 mod tree;
 mod words;
 
+#[cfg(feature = "plugins")]
 pub(crate) use environment::inherited as inherited_environment;
 pub use error::{ConfigError, ConfigErrors};
 

@@ -23,7 +23,9 @@ mod screen;
 mod server;
 mod stage;
 
-pub(crate) use server::{HANDSHAKE, answer_one};
+pub(crate) use server::HANDSHAKE;
+#[cfg(feature = "plugins")]
+pub(crate) use server::answer_one;
 
 /// Before the server is killed, so that idle is idle and the middle of a call its middle.
 const PAUSE: Duration = Duration::from_millis(300);

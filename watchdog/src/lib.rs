@@ -31,6 +31,7 @@ pub mod guard;
 mod init;
 mod os;
 pub mod probe;
+#[cfg(feature = "plugins")]
 pub mod probe_host;
 pub mod probe_once;
 mod serve;
@@ -54,6 +55,7 @@ pub fn run() -> ExitCode {
     if std::env::args_os().next().is_some_and(|argv0| guard::is_guard(&argv0)) {
         return guard::main();
     }
+    #[cfg(feature = "plugins")]
     if std::env::args_os().nth(1).is_some_and(|argument| probe_host::is_probe_host(&argument)) {
         return probe_host::main();
     }
@@ -84,6 +86,7 @@ fn work() -> Exit {
         Ok(Invocation::Completions(completions)) => reported(|out, _| completions.run(out)),
         Ok(Invocation::Wrap(wrap)) => reported(|out, err| wrap.run(&known, out, err)),
         Ok(Invocation::PrintOpenapi(print)) => reported(|out, _| print.run(out)),
+        #[cfg(feature = "plugins")]
         Ok(Invocation::CheckPlugin(check)) => reported(|out, err| check.run(out, err)),
         Ok(Invocation::Operate(operate)) => reported(|out, err| operate.run(out, err)),
         Err(stop) => tell(&stop),

@@ -10,10 +10,15 @@
 
 mod context;
 mod exec;
+#[cfg(feature = "plugins")]
 pub mod plugin;
+#[cfg(not(feature = "plugins"))]
+#[path = "probe/no_plugin.rs"]
+pub(crate) mod plugin;
 mod printed;
 pub mod registry;
 mod run;
+pub mod tell;
 
 pub use context::{CallRequest, ChannelContext, Subject};
 pub use registry::{EngineEntry, Registry, Surroundings};

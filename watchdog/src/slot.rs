@@ -27,7 +27,7 @@ use crate::engine::{Command, Meter, ProbeReport, SlotHandle};
 use crate::events::{Bus, Event, EventKind};
 use crate::exit::Exit;
 use crate::front::Front;
-use crate::probe::plugin::Tell;
+use crate::probe::tell::Tell;
 use crate::probe::{Registry, Subject};
 use crate::telemetry::LogHandle;
 use chain::Chains;

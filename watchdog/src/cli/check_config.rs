@@ -6,12 +6,15 @@ use std::path::PathBuf;
 
 use crate::config::load::{self, Checked, Input, KnownProbes};
 use crate::config::{Server, explain};
-use crate::event_loop;
 use crate::exit::Exit;
-use crate::probe::plugin::{self, Inspected, Launcher, OnError};
-use crate::telemetry::LogHandle;
 
 use super::Stop;
+
+#[cfg(not(feature = "plugins"))]
+#[path = "check_config/no_plugins.rs"]
+mod plugins;
+#[cfg(feature = "plugins")]
+mod plugins;
 
 /// What was typed.
 #[derive(Debug, clap::Args)]
@@ -58,45 +61,20 @@ impl CheckConfig {
             }
         };
         let servers = &checked.loaded.config.servers;
-        let tried = servers.iter().map(|server| Ok((server, try_plugins(server)?))).collect::<io::Result<Vec<_>>>()?;
-        let is_refused = tried.iter().flat_map(|(_, plugins)| plugins).any(|plugin| plugin.refusal().is_some());
+        let tried = plugins::Tried::load(servers)?;
         for warning in &checked.loaded.warnings {
             writeln!(err, "warning: {warning}")?;
         }
-        if !is_refused {
+        if !tried.is_refused() {
             report(&checked, out)?;
         }
         if self.explain {
             writeln!(out)?;
             explain::explain(&checked.loaded, out)?;
         }
-        for (server, plugins) in &tried {
-            report_plugins(server, plugins, out, err)?;
-        }
-        Ok(if is_refused { Exit::Config } else { Exit::Done })
+        tried.report(out, err)?;
+        Ok(if tried.is_refused() { Exit::Config } else { Exit::Done })
     }
-}
-
-/// Loads the plugins of a chain as the start of its server does.
-fn try_plugins(server: &Server) -> io::Result<Vec<Inspected>> {
-    if !server.probe.chain.iter().any(|link| link.kind == plugin::KIND) {
-        return Ok(Vec::new());
-    }
-    let runtime = event_loop::start()?;
-    let launcher = Launcher::own(LogHandle::discard())?;
-    Ok(runtime.block_on(async { plugin::inspect_chain(server, &launcher).await }))
-}
-
-fn report_plugins(server: &Server, plugins: &[Inspected], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    for Inspected { place, name, on_error, outcome } in plugins {
-        let place = format!("{}: probe.chain[{place}]", server.name);
-        match (outcome, on_error) {
-            (Ok(plugin), _) => writeln!(out, "  {place}: {name} is plugin {} {}", plugin.name, plugin.version)?,
-            (Err(why), OnError::Skip) => writeln!(err, "warning: {place}: {why}")?,
-            (Err(why), OnError::RefuseStart) => writeln!(err, "error: {place}: {why}")?,
-        }
-    }
-    Ok(())
 }
 
 /// Says that the file can be used, and what is in it.

@@ -16,7 +16,8 @@ use crate::core::chain::LinkIndex;
 use crate::demo;
 use crate::event_loop;
 use crate::exit::Exit;
-use crate::probe::plugin::{self, Around, Descriptor, Launcher, OnError, Options, PluginProbe, Tell};
+use crate::probe::plugin::{self, Around, Descriptor, Launcher, OnError, Options, PluginProbe};
+use crate::probe::tell::Tell;
 use crate::probe::{CallRequest, ChannelContext, Subject};
 use crate::telemetry;
 

@@ -195,7 +195,7 @@ fn help_and_version_are_no_errors() {
     }
     assert_eq!(stop("-h").exit, Exit::Done);
     let version = stop("--version");
-    assert_eq!((version.exit, version.text), (Exit::Done, format!("mcp-watchdog {}\n", env!("CARGO_PKG_VERSION"))));
+    assert_eq!((version.exit, version.text), (Exit::Done, format!("mcp-watchdog {VERSION}\n")));
 }
 
 #[test]

@@ -71,6 +71,7 @@ enum Step {
 }
 
 /// The answer of a well server in an open session to one request, as a whole message.
+#[cfg(feature = "plugins")]
 pub(crate) fn answer_one(method: &str, params: &Value) -> Value {
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     match (Server { initialized: true }).step(&request.to_string()) {

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::registry::{EngineEntry, Made, Surroundings};
+use super::tell::Tell;
 use crate::config;
 use crate::events::EventKind;
 pub use crate::probe_host::message::Descriptor;
@@ -26,7 +27,6 @@ pub use launcher::Launcher;
 pub use options::{OnError, Options};
 use starting::Starting;
 pub use startup::{Inspected, admit, inspect_chain};
-pub use tell::Tell;
 pub use trouble::Status;
 use trouble::Trouble;
 
@@ -38,7 +38,6 @@ mod options;
 mod process;
 mod starting;
 mod startup;
-mod tell;
 mod trouble;
 
 /// The line of the registry.

@@ -9,8 +9,9 @@ use probes::Entry;
 use serde_json::Value;
 
 use super::exec;
-use super::plugin::{self, Tell};
+use super::plugin;
 use super::run::LoadedLink;
+use super::tell::Tell;
 use crate::config;
 use crate::config::hint;
 use crate::telemetry::LogHandle;

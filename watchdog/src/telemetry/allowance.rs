@@ -25,6 +25,7 @@ impl Allowance {
 
     /// What nobody exceeds who keeps to an allowance at the other end of a socket: with each line may come one about those that
     /// were left out, and all that the socket holds may come at once.
+    #[cfg(any(test, feature = "plugins"))]
     pub(crate) fn of_a_sender(now: Instant) -> Self {
         Self::with(BURST * 10, EVERY / 2, now)
     }

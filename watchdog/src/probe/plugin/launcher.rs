@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use crate::back;
 use crate::config;
+use crate::os;
 use crate::probe_host;
 use crate::telemetry::LogHandle;
 
@@ -28,7 +28,7 @@ impl Launcher {
     pub fn own(log: LogHandle) -> io::Result<Self> {
         let own = std::env::vars_os().collect();
         let env = config::inherited_environment(&own).into_iter().collect();
-        Ok(Self { program: back::own_program()?, env, log })
+        Ok(Self { program: os::own_program()?, env, log })
     }
 
     pub(super) fn command(&self) -> config::Command {

@@ -2,9 +2,10 @@
 
 use tokio::task::JoinSet;
 
-use super::{Descriptor, KIND, Launcher, OnError, Options, Tell, inspect};
+use super::{Descriptor, KIND, Launcher, OnError, Options, inspect};
 use crate::config;
 use crate::events::{Bus, EventKind};
+use crate::probe::tell::Tell;
 use crate::telemetry::LogHandle;
 
 /// A plugin link that was tried.

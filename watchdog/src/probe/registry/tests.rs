@@ -134,3 +134,11 @@ fn a_probe_can_be_added_and_checks_its_own_options() {
     let unknown = "probe \"picky\": unknown field `prot`, expected `port`";
     assert_eq!(check(json!({ "port": 80, "prot": 1 })), Err(unknown.to_owned()));
 }
+
+#[cfg(not(feature = "plugins"))]
+#[test]
+fn a_build_without_plugins_names_the_remedy() {
+    let refusal = refusal("plugin", json!({ "library": "/a.so" }));
+    assert!(refusal.starts_with("probe \"plugin\": this build loads no plugins"), "{refusal}");
+    assert!(refusal.contains("`type: exec`") && refusal.contains("dynamically linked"), "{refusal}");
+}
