@@ -6,8 +6,26 @@
 mod linux;
 #[cfg(not(target_os = "linux"))]
 mod other;
+mod own;
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Member, descendants, group_members, start_time, stat};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use other::{group_members, start_time};
+pub(crate) use own::{null, own_program};
+
+/// What an operator has to know where this process cannot see others.
+#[cfg(target_os = "linux")]
+pub(crate) fn blindness() -> Option<&'static str> {
+    let blind = !std::path::Path::new("/proc/self/stat").exists();
+    blind.then_some(
+        "/proc is not mounted: of a server's processes, those that left its process group are not found when it ends, and CPU \
+         time and memory of its processes are unknown",
+    )
+}
+
+/// What an operator has to know where this process cannot see others.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const fn blindness() -> Option<&'static str> {
+    None
+}

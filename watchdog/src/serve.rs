@@ -20,6 +20,7 @@ use crate::engine::{Handle, Info, Order};
 use crate::event_loop;
 use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
+use crate::os;
 use crate::probe::{Registry, plugin};
 use crate::service_manager::ServiceManager;
 use crate::telemetry::{self, LogHandle};
@@ -38,6 +39,9 @@ pub(crate) fn run(input: Input, loaded: Loaded, registry: Registry) -> Exit {
     let log = telemetry::init(&loaded.config.log, NAME);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
+    }
+    if let Some(why) = os::blindness() {
+        tracing::warn!("{why}");
     }
     let exit = serve(input, loaded, registry, log.clone()).unwrap_or_else(|error| {
         tracing::error!("the watchdog failed: {}", chain_text(&error));

@@ -17,6 +17,7 @@ use crate::event_loop;
 use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
+use crate::os;
 use crate::probe::Registry;
 use crate::probe::plugin;
 use crate::service_manager::ServiceManager;
@@ -40,6 +41,9 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
     let log = telemetry::init(&config.log, &config.only().name);
     for warning in warnings {
         tracing::warn!("{warning}");
+    }
+    if let Some(why) = os::blindness() {
+        tracing::warn!("{why}");
     }
     let exit = serve(&config, file, registry, log.clone()).unwrap_or_else(|error| {
         tracing::error!("the watchdog failed: {}", chain_text(&error));

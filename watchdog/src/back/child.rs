@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::process::Stdio;
 use std::task::{Context, Poll, ready};
@@ -22,6 +22,7 @@ use crate::config;
 use crate::core::ending::Ending;
 use crate::guard::message::{ChildEvent, Launch, Order, Step};
 use crate::guard::{self, LEFTOVER_GRACE, SWEEP};
+use crate::os;
 
 /// How much longer than its own limits a guard may take before it counts as hung: it was stopped, or starved.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -90,7 +91,7 @@ impl Child {
     /// # Errors
     /// The guard could not be started, or the command cannot be handed to any program.
     pub fn start(command: &config::Command) -> Result<(Self, Pipes), StartError> {
-        Self::start_with(&own_program().map_err(StartError::Guard)?, command)
+        Self::start_with(&os::own_program().map_err(StartError::Guard)?, command)
     }
 
     /// The same with the binary that becomes the guard, for programs that are not the watchdog themselves.
@@ -116,7 +117,7 @@ impl Child {
             .env_clear()
             .envs(GUARD_ENV.iter().filter_map(|&key| Some((key, std::env::var_os(key)?))))
             .stdin(Stdio::from(guards))
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(os::null().map_err(StartError::Guard)?))
             .spawn()
             .map_err(StartError::Guard)?;
         let link = Link::open(ours, launch, ends).map_err(StartError::Pipes)?;
@@ -314,16 +315,4 @@ impl Drop for Child {
 /// A process that was started with SIGCHLD ignored has its children reaped by the kernel; a handler, once installed, ends that.
 fn keep_the_dead() -> io::Result<()> {
     signal(SignalKind::child()).map(drop)
-}
-
-/// The binary of this process, even if its file has been replaced meanwhile.
-#[cfg(target_os = "linux")]
-pub(crate) fn own_program() -> io::Result<PathBuf> {
-    Ok(PathBuf::from("/proc/self/exe"))
-}
-
-/// The binary of this process.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn own_program() -> io::Result<PathBuf> {
-    std::env::current_exe()
 }

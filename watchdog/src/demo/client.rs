@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 use super::Fault;
 use super::book::{Answer, Book, Heard};
 use super::log::{LogLine, Speaker};
+use crate::os;
 
 /// Far longer than anything here takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -44,11 +44,6 @@ pub(super) fn command_line() -> String {
     words.copied().collect::<Vec<_>>().join(" ")
 }
 
-/// This program. On Linux the link works even where the file has been replaced or removed.
-fn this_program() -> io::Result<PathBuf> {
-    if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
-}
-
 /// A client, with the watchdog that it started.
 pub(super) struct Client {
     process: Child,
@@ -63,7 +58,7 @@ impl Client {
     /// # Errors
     /// When it cannot be started.
     pub(super) fn start() -> Result<Self, Fault> {
-        let program = this_program().map_err(Fault::Start)?;
+        let program = os::own_program().map_err(Fault::Start)?;
         let mut command = Command::new(&program);
         command.args(OPTIONS).arg(&program).args(SERVER);
         // The user's settings are for the user's servers.

@@ -139,11 +139,11 @@ fn receive_into(
     Ok(message.bytes)
 }
 
-/// Takes descriptor 0 as the control socket and leaves `/dev/null` in its place. An error is a process that no engine made.
+/// Takes descriptor 0 as the control socket and leaves [`null`](crate::os::null) in its place. An error is a process that no engine made.
 pub(super) fn take_from_stdin() -> io::Result<Control> {
     nix::sys::socket::getsockopt(&io::stdin(), nix::sys::socket::sockopt::SockType)?;
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
-    let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    let null = crate::os::null()?;
     nix::unistd::dup2_stdin(&null)?;
     nix::unistd::dup2_stdout(&null)?;
     Ok(Control::new(socket))

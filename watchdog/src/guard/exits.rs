@@ -49,6 +49,21 @@ pub(super) fn next() -> Option<Ended> {
     (pid > 0).then_some(Ended { pid: Pid::from_raw(pid), ending, reaped: true })
 }
 
+/// Whether a process without a child has no descendant either: with a subreaper, every orphan comes to it.
+pub(super) const CHILDREN_ARE_ALL: bool = cfg!(target_os = "linux");
+
+/// Whether a child is in this process group, ended or not.
+pub(super) fn has_child_in(group: Pid) -> bool {
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    let Ok(group) = libc::id_t::try_from(group.as_raw()) else { return false };
+    // SAFETY: all zeroes is a valid `siginfo_t`, and the kernel writes no more than one.
+    let result = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_PGID, group, &raw mut info, options)
+    };
+    result == 0
+}
+
 /// Reaps one child if it has ended.
 pub(super) fn reap(pid: Pid) -> bool {
     // A real-time signal as the reason of the end is an error of `nix`'s own making; the child is reaped all the same.

@@ -72,20 +72,21 @@ impl Tree {
             Leader::Alive => return false,
             // An unreaped leader hides all the others from a look at "any child", so they are reaped by name. The listing may miss
             // one that is changing its parent at that moment, so it only says when to ask the question that has a sure answer.
-            Leader::Ended if !self.reap_by_name() => return false,
+            // Where nobody can be listed, that question is asked at once.
+            Leader::Ended if !self.reap_by_name().unwrap_or(exits::CHILDREN_ARE_ALL) => return false,
             Leader::Ended => {
                 exits::reap(self.leader);
                 self.state = Leader::Reaped;
             }
             Leader::Reaped => {}
         }
-        exits::reap_all() && self.others().is_ok_and(|others| others.is_empty())
+        exits::reap_all() && self.others().map_or(exits::CHILDREN_ARE_ALL, |others| others.is_empty())
     }
 
     /// Whether nobody was left to be listed.
-    fn reap_by_name(&self) -> bool {
+    fn reap_by_name(&self) -> io::Result<bool> {
         // Those that are not the guard's children are not reaped by this, and count.
-        self.others().is_ok_and(|others| others.into_iter().filter(|member| !exits::reap(member.pid)).count() == 0)
+        Ok(self.others()?.into_iter().filter(|member| !exits::reap(member.pid)).count() == 0)
     }
 
     fn others(&self) -> io::Result<Vec<Member>> {
@@ -100,10 +101,9 @@ impl Tree {
         let others = self.others().unwrap_or_default().into_iter();
         let mut others: Vec<_> = others.filter_map(|member| Some((member, members::look(member.pid)?))).collect();
         others.retain(|(member, look)| self.terminated.insert((member.pid, look.start)));
-        if !self.group_terminated && self.state != Leader::Reaped {
+        if !self.group_terminated && self.signal_group(&signals) {
             self.group_terminated = true;
             others.retain(|(_, look)| look.group != self.leader);
-            self.signal_group(&signals);
         }
         others.into_iter().for_each(|(member, _)| members::signal(member, &signals));
     }
@@ -123,9 +123,10 @@ impl Tree {
         }
     }
 
-    fn signal_group(&self, signals: &[Signal]) {
-        if self.state == Leader::Reaped {
-            return;
+    /// Signals the leader's group, if its number is certain to be that: while the leader is not reaped, or a child is in it.
+    fn signal_group(&self, signals: &[Signal]) -> bool {
+        if self.state == Leader::Reaped && !exits::has_child_in(self.leader) {
+            return false;
         }
         for &signal in signals {
             // A child that was only just made has no group yet.
@@ -133,9 +134,10 @@ impl Tree {
                 _ = kill(self.leader, signal);
             }
         }
+        true
     }
 
-    /// Whoever is alive.
+    /// Whoever is alive, as far as they can be seen.
     pub(super) fn survivors(&self) -> Vec<Pid> {
         let leader = (self.state == Leader::Alive).then_some(self.leader);
         let others = self.others().unwrap_or_default().into_iter().map(|member| member.pid);

@@ -1,6 +1,5 @@
 //! The moment at which one process becomes two.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
@@ -13,6 +12,7 @@ use nix::unistd::{ForkResult, Pid, dup2_stdin, dup2_stdout, fork, getpid, getppi
 use super::run;
 use crate::exit::Exit;
 use crate::guard::{self, signals};
+use crate::os;
 
 /// Divides this process. Returns `None` in the engine, and in the init how it ends, once that has come.
 ///
@@ -22,7 +22,7 @@ pub(super) fn divide() -> io::Result<Option<ExitCode>> {
     // Nothing is lost from here on: what comes before somebody reads it waits.
     signals::block_all()?;
     signals::keep_the_dead();
-    let null = File::options().read(true).write(true).open("/dev/null")?.into();
+    let null = os::null()?;
     prctl::set_child_subreaper(true)?;
     let init = getpid();
     // SAFETY: this is the only thread, because nothing has run yet that starts one; so nothing is locked or half done, and

@@ -3,8 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use nix::fcntl::{OFlag, open};
-use nix::sys::stat::{Mode, SFlag, fstat, stat};
+use nix::sys::stat::{SFlag, fstat, stat};
 use nix::unistd::{dup2_stdin, dup2_stdout};
 
 use super::descriptor::{duplicate, open_missing_standard};
@@ -29,18 +28,18 @@ pub fn has_no_client() -> bool {
     SFlag::from_bits_truncate(stdin.st_mode) & SFlag::S_IFMT == SFlag::S_IFCHR && stdin.st_rdev == null.st_rdev
 }
 
-/// Moves stdin and stdout to descriptors from 10 up that no child inherits. Then 0 is `/dev/null` and 1 is the same as 2,
+/// Moves stdin and stdout to descriptors from 10 up that no child inherits. Then 0 is [`null`](crate::os::null) and 1 is the same as 2,
 /// so that nothing that reads stdin or prints, in whatever library, can touch the protocol.
 ///
 /// Closed descriptors 0, 1 and 2 become `/dev/null`: a closed stdin is an end of file, a closed stdout takes all.
 ///
 /// # Errors
-/// Where no descriptor is left, or `/dev/null` cannot be opened.
+/// Where no descriptor is left, or one of the three is closed and there is no `/dev/null`.
 pub fn detach() -> io::Result<(OwnedFd, OwnedFd)> {
     open_missing_standard()?;
     let stdin = duplicate(io::stdin().as_fd(), FIRST)?;
     let stdout = duplicate(io::stdout().as_fd(), FIRST)?;
-    let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())?;
+    let null = crate::os::null()?;
     dup2_stdin(&null)?;
     dup2_stdout(io::stderr().as_fd())?;
     Ok((stdin, stdout))
