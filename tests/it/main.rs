@@ -2,6 +2,7 @@
 
 mod abi;
 mod cli;
+mod container;
 mod control;
 mod ecosystem;
 mod event_file;
