@@ -12,6 +12,7 @@ mod child;
 mod group;
 mod link;
 mod pipes;
+mod spawner;
 
 pub use crate::core::ending::Ending;
 pub use crate::guard::message::{ChildEvent, Step};

@@ -12,12 +12,12 @@ use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Command;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::group::{self, Leader};
 use super::link::{self, Link};
 use super::pipes::{self, ChildEnds, Pipes};
+use super::spawner;
 use crate::config;
 use crate::core::ending::Ending;
 use crate::guard::message::{ChildEvent, Launch, Order, Step};
@@ -43,8 +43,8 @@ pub enum StartError {
     /// No pipe or socket can be made.
     #[error("cannot make the pipes of a child")]
     Pipes(#[source] io::Error),
-    /// The guard cannot be started.
-    #[error("cannot start a guard")]
+    /// It is not known which program becomes the guard.
+    #[error("cannot find this program's own file")]
     Guard(#[source] io::Error),
 }
 
@@ -58,7 +58,8 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Child {
     link: Link,
-    guard: tokio::process::Child,
+    /// Once it is there.
+    guard: Option<tokio::process::Child>,
     leader: Option<Leader>,
     reported: Reported,
     stage: Stage,
@@ -77,6 +78,8 @@ enum Reported {
 
 #[derive(Debug)]
 enum Stage {
+    /// The guard is being started. What is for it waits in its socket.
+    Starting(spawner::Outcome),
     /// The guard is there.
     Guarded,
     /// The guard has gone before its tree, and what is left of the group is being waited for.
@@ -86,10 +89,11 @@ enum Stage {
 }
 
 impl Child {
-    /// Starts a guard and hands it the launch; does not wait for the program to be executed.
+    /// Has a guard started and hands it the launch; waits for neither. A guard that cannot be started is an event:
+    /// [`ChildEvent::CannotStart`] with [`Step::Guard`].
     ///
     /// # Errors
-    /// The guard could not be started, or the command cannot be handed to any program.
+    /// The command cannot be handed to any program, or no pipes can be made for it.
     pub fn start(command: &config::Command) -> Result<(Self, Pipes), StartError> {
         Self::start_with(&os::own_program().map_err(StartError::Guard)?, command)
     }
@@ -110,23 +114,21 @@ impl Child {
     pub(crate) fn start_on(program: &Path, command: &config::Command, ends: &ChildEnds) -> Result<Self, StartError> {
         let launch =
             Order::Launch(Launch::new(command).ok_or(StartError::Nul)?).to_frame().ok_or(StartError::TooLong)?;
-        keep_the_dead().map_err(StartError::Guard)?;
         let (ours, guards) = link::pair().map_err(StartError::Pipes)?;
-        let guard = Command::new(program)
+        let link = Link::open(ours, launch, ends).map_err(StartError::Pipes)?;
+        let mut guard = Command::new(program);
+        guard
             .arg0(guard::ARGV0)
             .env_clear()
             .envs(GUARD_ENV.iter().filter_map(|&key| Some((key, std::env::var_os(key)?))))
             .stdin(Stdio::from(guards))
-            .stdout(Stdio::from(os::null().map_err(StartError::Guard)?))
-            .spawn()
-            .map_err(StartError::Guard)?;
-        let link = Link::open(ours, launch, ends).map_err(StartError::Pipes)?;
+            .stdout(Stdio::from(os::null().map_err(StartError::Guard)?));
         Ok(Self {
             link,
-            guard,
+            guard: None,
             leader: None,
             reported: Reported::Nothing,
-            stage: Stage::Guarded,
+            stage: Stage::Starting(spawner::spawn(guard)),
             events: VecDeque::new(),
             overdue: None,
         })
@@ -144,14 +146,29 @@ impl Child {
                 return Poll::Ready(event);
             }
             match &mut self.stage {
+                Stage::Starting(guard) => match Pin::new(guard).poll(cx) {
+                    Poll::Ready(Ok(Ok(guard))) => {
+                        self.guard = Some(guard);
+                        self.stage = Stage::Guarded;
+                    }
+                    Poll::Ready(Ok(Err(error))) => self.no_guard(error.raw_os_error().unwrap_or(libc::EIO)),
+                    // The thread has broken down.
+                    Poll::Ready(Err(_)) => self.no_guard(libc::EIO),
+                    Poll::Pending => {
+                        ready!(self.poll_overdue(cx));
+                        self.no_guard(libc::ETIMEDOUT);
+                    }
+                },
                 Stage::Guarded => match self.link.poll_event(cx) {
                     Poll::Ready(Some(event)) => self.take(event),
                     Poll::Ready(None) => self.guard_lost(),
                     Poll::Pending => {
                         ready!(self.poll_overdue(cx));
                         self.overdue = None;
-                        // Its end of the socket closes with it.
-                        _ = self.guard.start_kill();
+                        if let Some(guard) = &mut self.guard {
+                            // Its end of the socket closes with it.
+                            _ = guard.start_kill();
+                        }
                     }
                 },
                 Stage::Orphaned { leader, until, pause } => {
@@ -188,7 +205,7 @@ impl Child {
 
     /// Sends a signal to the leader, if its program runs. The guard does it: it alone knows that the number is still its own.
     pub fn signal(&mut self, signal: i32) {
-        if matches!(self.stage, Stage::Guarded) {
+        if self.is_guarded() {
             self.link.send(&Order::Signal(signal));
         }
     }
@@ -199,14 +216,19 @@ impl Child {
         self.leader.as_ref().map(Leader::pid)
     }
 
-    /// The guard, the parent of the tree (for [`super::facts::Processes`]).
+    /// The guard, the parent of the tree (for [`super::facts::Processes`]): there once there is a [`pid`](Self::pid).
     #[must_use]
     pub fn guard_pid(&self) -> Option<u32> {
-        self.guard.id()
+        self.guard.as_ref()?.id()
+    }
+
+    /// Whether somebody hears orders, or will.
+    const fn is_guarded(&self) -> bool {
+        matches!(self.stage, Stage::Starting(_) | Stage::Guarded)
     }
 
     fn order(&mut self, order: &Order, grace: Duration) {
-        if !matches!(self.stage, Stage::Guarded) {
+        if !self.is_guarded() {
             return;
         }
         self.link.send(order);
@@ -216,7 +238,7 @@ impl Child {
 
     /// A guard that somebody stopped goes on. It is not reaped before this is dropped, so the number is its own.
     fn wake_guard(&self) {
-        if let Some(pid) = self.guard.id().and_then(|pid| i32::try_from(pid).ok()) {
+        if let Some(pid) = self.guard_pid().and_then(|pid| i32::try_from(pid).ok()) {
             _ = kill(Pid::from_raw(pid), Signal::SIGCONT);
         }
     }
@@ -280,6 +302,14 @@ impl Child {
         self.reported = Reported::End;
     }
 
+    /// The guard cannot be started, or not in time. One that appears all the same finds nobody at the other end and starts nothing.
+    fn no_guard(&mut self, errno: i32) {
+        self.link.close();
+        self.events.push_back(ChildEvent::CannotStart { errno, step: Step::Guard });
+        self.reported = Reported::End;
+        self.end(Vec::new());
+    }
+
     fn guard_lost(&mut self) {
         self.conclude_leader();
         let Some(leader) = self.leader else {
@@ -304,15 +334,10 @@ impl Drop for Child {
         self.wake_guard();
         if matches!(self.stage, Stage::Guarded)
             && let Some(leader) = self.leader
-            && matches!(self.guard.try_wait(), Ok(Some(_)))
+            && let Some(guard) = &mut self.guard
+            && matches!(guard.try_wait(), Ok(Some(_)))
         {
             leader.kill_group();
         }
     }
-}
-
-/// Sees to it that a guard that has ended keeps its number until it is reaped here, which everything that signals it relies on.
-/// A process that was started with SIGCHLD ignored has its children reaped by the kernel; a handler, once installed, ends that.
-fn keep_the_dead() -> io::Result<()> {
-    signal(SignalKind::child()).map(drop)
 }

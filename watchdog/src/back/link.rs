@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream as BlockingStream;
 use std::task::{Context, Poll, ready};
 
 use nix::errno::Errno;
-use nix::sys::socket::{ControlMessage, MsgFlags, send, sendmsg};
+use nix::sys::socket::{ControlMessage, MsgFlags, Shutdown, send, sendmsg, shutdown};
 use tokio::net::UnixStream;
 
 use super::pipes::ChildEnds;
@@ -53,6 +53,13 @@ impl Link {
         // never poll again.
         let sent = send(self.socket.as_raw_fd(), &self.outgoing, MsgFlags::MSG_DONTWAIT).unwrap_or(0);
         self.outgoing.drain(..sent);
+    }
+
+    /// Ends the talk: nothing that was sent is acted upon by a guard that has not read it yet.
+    pub(super) fn close(&mut self) {
+        self.outgoing.clear();
+        // A socket that cannot be shut down has no other end.
+        _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
     }
 
     /// The next report; `None` when the guard has gone, or says what no guard says.

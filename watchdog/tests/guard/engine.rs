@@ -144,11 +144,25 @@ async fn nothing_survives_a_handle_that_is_dropped() {
 #[tokio::test]
 async fn a_handle_that_is_dropped_before_the_start_leaves_nothing() {
     for _ in 0..20 {
-        let rig = shell("sleep 600 & sleep 600");
+        let mut rig = shell("sleep 600 & sleep 600");
+        rig.guarded().await;
         let (guard, mark) = (rig.guard(), rig.mark.clone());
         drop(rig);
         until("the guard is gone", || state(guard).is_none()).await;
         assert_eq!(marked(&mark), [0; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_handle_that_is_dropped_before_its_guard_is_there_leaves_nothing() {
+    for _ in 0..20 {
+        let dropped = shell("sleep 600 & sleep 600").mark.clone();
+        // Guards are started one after the other, so the first one has begun, or never will.
+        let mut next = shell("true");
+        next.started().await;
+        next.exited().await;
+        next.empty().await;
+        until("nothing is left", || marked(&dropped).is_empty()).await;
     }
 }
 

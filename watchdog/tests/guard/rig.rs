@@ -5,6 +5,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -108,6 +109,16 @@ pub(crate) fn shell(script: &str) -> Rig {
 impl Rig {
     pub(crate) async fn event(&mut self) -> ChildEvent {
         within("an event", self.child.event()).await
+    }
+
+    /// Waits for the guard alone.
+    pub(crate) async fn guarded(&mut self) {
+        let guarded = std::future::poll_fn(|cx| {
+            // What it may have said by then is of no interest here.
+            _ = self.child.poll_event(cx);
+            if self.child.guard_pid().is_some() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        within("a guard", guarded).await;
     }
 
     pub(crate) async fn started(&mut self) -> i32 {

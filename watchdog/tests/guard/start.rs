@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use nix::libc;
 use watchdog::back::{Child, ChildEvent, Ending, StartError, Step};
 
-use crate::rig::{binary, command, run, shell, start};
+use crate::rig::{binary, command, marked, run, shell, start, within};
 
 async fn refused(program: &str, cwd: Option<&str>) -> (i32, Step) {
     let (mut command, mark) = command(program, &[]);
@@ -139,11 +141,20 @@ async fn arguments_and_environment_arrive_byte_for_byte_and_may_be_large() {
 
 #[tokio::test]
 async fn what_no_system_can_carry_is_an_error_at_once() {
-    let (mut command, _) = command("echo", &["a\0b"]);
+    let (command, _) = command("echo", &["a\0b"]);
     assert!(matches!(Child::start_with(binary(), &command), Err(StartError::Nul)));
-    command.args.clear();
+}
+
+#[tokio::test]
+async fn a_guard_that_cannot_be_started_is_a_failed_start() {
+    let (command, _) = command("true", &[]);
     let nowhere = std::path::Path::new("/no/such/binary");
-    assert!(matches!(Child::start_with(nowhere, &command), Err(StartError::Guard(_))));
+    let (mut child, _pipes) = Child::start_with(nowhere, &command).unwrap();
+    let first = within("an event", child.event()).await;
+    assert_eq!(first, ChildEvent::CannotStart { errno: libc::ENOENT, step: Step::Guard });
+    let last = within("an event", child.event()).await;
+    assert_eq!(last, ChildEvent::Empty { survivors: vec![] });
+    assert_eq!(child.guard_pid(), None);
 }
 
 #[tokio::test]
@@ -160,9 +171,9 @@ async fn too_many_arguments_are_refused_by_the_system_not_by_us() {
 async fn a_guard_that_dies_before_the_start_is_a_failed_start() {
     let (command, _) = command("true", &[]);
     let (mut child, _pipes) = Child::start_with(std::path::Path::new("/bin/true"), &command).unwrap();
-    let first = crate::rig::within("an event", child.event()).await;
+    let first = within("an event", child.event()).await;
     assert_eq!(first, ChildEvent::CannotStart { errno: libc::EPIPE, step: Step::Guard });
-    let last = crate::rig::within("an event", child.event()).await;
+    let last = within("an event", child.event()).await;
     assert_eq!(last, ChildEvent::Empty { survivors: vec![] });
 }
 
@@ -178,4 +189,57 @@ async fn an_order_that_overtakes_the_start_ends_it_in_good_order() {
         }
         rig.empty().await;
     }
+}
+
+/// The file of the guard is leased to this test, and whoever executes it waits until that is given back.
+#[tokio::test]
+async fn a_guard_that_hangs_in_exec_holds_up_nobody_and_starts_nothing_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("guard");
+    std::fs::copy(binary(), &copy).unwrap();
+    let file = std::fs::File::open(&copy).unwrap();
+    if !lease(&file, libc::F_WRLCK).await {
+        return eprintln!("SKIPPED: files of {} cannot be leased", folder.path().display());
+    }
+    let (command, mark) = command("sleep", &["600"]);
+    let (mut child, pipes) = Child::start_with(&copy, &command).unwrap();
+    let nothing = tokio::time::timeout(Duration::from_millis(20), child.event()).await;
+    assert!(nothing.is_err(), "{nothing:?}");
+    child.kill();
+    let first = within("an event", child.event()).await;
+    assert_eq!(first, ChildEvent::CannotStart { errno: libc::ETIMEDOUT, step: Step::Guard });
+    let last = within("an event", child.event()).await;
+    assert_eq!(last, ChildEvent::Empty { survivors: vec![] });
+    // By name: whoever hangs there has a copy of our descriptor.
+    assert!(lease(&file, libc::F_UNLCK).await);
+    drop(pipes);
+    let mut next = shell("true");
+    next.started().await;
+    assert_eq!(next.exited().await, Ending::Code(0));
+    next.empty().await;
+    assert_eq!(marked(&mark), [0; 0]);
+}
+
+/// Leases a file, which nobody else may have open, or gives it back. A process that is made at this moment may have a copy of our descriptor.
+async fn lease(file: &std::fs::File, kind: i32) -> bool {
+    let fcntl = |command, argument: i32| {
+        // SAFETY: these commands take an integer and touch no memory.
+        #[expect(unsafe_code, reason = "leases have no safe form")]
+        unsafe {
+            libc::fcntl(file.as_raw_fd(), command, argument)
+        }
+    };
+    // The signal that asks for it back: one that does nothing.
+    const F_SETSIG: i32 = 10;
+    fcntl(F_SETSIG, libc::SIGURG);
+    for _ in 0..100 {
+        if fcntl(libc::F_SETLEASE, kind) == 0 {
+            return true;
+        }
+        if std::io::Error::last_os_error().raw_os_error() != Some(libc::EAGAIN) {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    false
 }
