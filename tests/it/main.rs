@@ -13,6 +13,7 @@ mod init;
 mod inject;
 mod interop;
 mod links;
+mod matrix;
 mod metrics;
 mod mgmt;
 mod operator;

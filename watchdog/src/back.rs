@@ -9,6 +9,7 @@ pub mod runtime;
 pub mod stdio;
 
 mod child;
+mod fence;
 mod group;
 mod link;
 mod pipes;
@@ -17,6 +18,7 @@ mod spawner;
 pub use crate::core::ending::Ending;
 pub use crate::guard::message::{ChildEvent, Step};
 pub use child::{Child, StartError};
+pub use fence::Fence;
 #[cfg(feature = "plugins")]
 pub(crate) use pipes::ChildEnds;
 pub use pipes::Pipes;

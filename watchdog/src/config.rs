@@ -4,6 +4,7 @@
 //! the engine sees only the types of this module.
 
 pub(crate) use address::{LONGEST_SOCKET, control_address};
+pub use bounds::{Bounds, Isolation};
 pub use control::{Control, ControlListen, Listen, Management, Ready, Require, TcpAddress, Token};
 pub use diff::{Change, Difference, diff};
 pub use output::{EventFile, EventForm, EventFormat, EventThrottle, Events, Log, LogFormat, LogLevel};
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 mod address;
+mod bounds;
 mod builtin;
 mod control;
 mod debug;
@@ -132,6 +134,8 @@ pub struct Command {
     pub cwd: Option<PathBuf>,
     /// The whole environment of the child, settled: inherited, minus the watchdog's own, plus `env` and `env_file`.
     pub env: Vec<(OsString, OsString)>,
+    /// How its processes are fenced in.
+    pub bounds: Bounds,
 }
 
 /// `start`.

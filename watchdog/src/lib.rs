@@ -8,12 +8,14 @@
 //! * [`front`] is the client's side, [`back`] the server's; [`stream`] is bytes on any kind of descriptor and [`wire`] the
 //!   bytes of the protocol.
 //! * [`guard`] is the second role of the binary: one tiny process per server process, which owns its whole tree.
+//! * `cgroup` is the kernel's own fence around such a tree, where it is wanted and can be had.
 //! * [`probe_host`] is the third: a process for one probe plugin, which is loaded nowhere else.
 //! * [`init`] is the fourth: the first process of a container, or the one that `--init` asks for.
 //! * [`probe`] runs health probes; [`events`] and [`telemetry`] tell the operator, [`service_manager`] the service manager.
 //! * [`engine`] holds the slots together, [`control`] lets others at them, and [`client`] is the other end of that.
 
 pub mod back;
+mod cgroup;
 pub mod cli;
 pub mod client;
 pub mod config;
@@ -62,7 +64,9 @@ pub fn run() -> ExitCode {
     if let Some(code) = init::enter(std::env::args_os()) {
         return code;
     }
-    contained(work).into()
+    let exit = contained(work);
+    cgroup::Home::leave();
+    exit.into()
 }
 
 /// A bug of ours ends the program with the code for that, in a container as elsewhere. The panic itself is told on stderr.

@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 
+use crate::back::Fence;
 use crate::back::runtime::Runtime;
 use crate::back::stdio::StdioRuntime;
 use crate::config::Server;
@@ -83,6 +84,8 @@ pub struct Driver {
     published: watch::Sender<Published>,
     meter: Arc<Meter>,
     last_probe: Option<ProbeReport>,
+    /// Of the latest generation.
+    fence: Option<Fence>,
     probe_waiters: Vec<ProbeWaiter>,
     /// Of the process that ran last.
     last_stderr: Vec<String>,
@@ -99,7 +102,7 @@ impl Driver {
         core.inject(managed.tools());
         let name: Arc<str> = server.name.as_str().into();
         let (sender, commands) = mpsc::unbounded_channel();
-        let (published, pictures) = watch::channel(Published { slot: core.snapshot(), last_probe: None });
+        let (published, pictures) = watch::channel(Published { slot: core.snapshot(), last_probe: None, fence: None });
         let meter = Arc::new(Meter::new(front.is_open()));
         let handle = SlotHandle {
             name: name.clone(),
@@ -136,6 +139,7 @@ impl Driver {
             published,
             meter,
             last_probe: None,
+            fence: None,
             probe_waiters: Vec::new(),
             last_stderr: Vec::new(),
         };
@@ -263,10 +267,24 @@ impl Driver {
         }
     }
 
+    /// Remembers what holds the new processes, and tells once what is missing there.
+    fn fenced(&mut self, fence: Option<Fence>) {
+        if self.fence == fence {
+            return;
+        }
+        if let Some(shortfall) = fence.as_ref().and_then(|fence| fence.shortfall.as_deref()) {
+            tracing::warn!(server = &*self.name, "{shortfall}");
+        }
+        self.fence = fence;
+    }
+
     /// Starts a process. Its predecessor's tree is gone, or there was none.
     fn spawn(&mut self, now: std::time::Instant, generation: Generation) {
         match StdioRuntime::start(&self.server.command, self.server.limits.max_line, self.log.clone()) {
-            Ok(runtime) => self.runtime = Some((generation, Box::new(runtime))),
+            Ok(runtime) => {
+                self.fenced(runtime.fence().cloned());
+                self.runtime = Some((generation, Box::new(runtime)));
+            }
             Err(error) => {
                 self.runtime = None;
                 let why = crate::exit::chain_text(&error);

@@ -14,10 +14,12 @@ use nix::unistd::Pid;
 use tokio::process::Command;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use super::group::{self, Leader};
+use super::fence::{self, Fence};
+use super::group::{self, Leader, Orphans};
 use super::link::{self, Link};
 use super::pipes::{self, ChildEnds, Pipes};
 use super::spawner;
+use crate::cgroup::Group;
 use crate::config;
 use crate::core::ending::Ending;
 use crate::guard::message::{ChildEvent, Launch, Order, Step};
@@ -60,7 +62,9 @@ pub struct Child {
     link: Link,
     /// Once it is there.
     guard: Option<tokio::process::Child>,
-    leader: Option<Leader>,
+    fence: Fence,
+    /// Who is left to us when the guard is gone.
+    orphans: Orphans,
     reported: Reported,
     stage: Stage,
     events: VecDeque<ChildEvent>,
@@ -82,8 +86,8 @@ enum Stage {
     Starting(spawner::Outcome),
     /// The guard is there.
     Guarded,
-    /// The guard has gone before its tree, and what is left of the group is being waited for.
-    Orphaned { leader: Leader, until: Instant, pause: Pin<Box<Sleep>> },
+    /// The guard has gone before its tree, and what is left of that and can be found is being waited for.
+    Orphaned { until: Instant, pause: Pin<Box<Sleep>> },
     /// Everything is told.
     Over,
 }
@@ -112,8 +116,11 @@ impl Child {
     /// # Errors
     /// As [`start`](Self::start).
     pub(crate) fn start_on(program: &Path, command: &config::Command, ends: &ChildEnds) -> Result<Self, StartError> {
-        let launch =
-            Order::Launch(Launch::new(command).ok_or(StartError::Nul)?).to_frame().ok_or(StartError::TooLong)?;
+        let mut launch = Launch::new(command).ok_or(StartError::Nul)?;
+        let (fence, placement) = fence::plan(&command.bounds);
+        let cgroup = placement.as_ref().map(|placement| Group::at(placement.folder.clone()));
+        launch.placement = placement;
+        let launch = Order::Launch(launch).to_frame().ok_or(StartError::TooLong)?;
         let (ours, guards) = link::pair().map_err(StartError::Pipes)?;
         let link = Link::open(ours, launch, ends).map_err(StartError::Pipes)?;
         let mut guard = Command::new(program);
@@ -126,7 +133,8 @@ impl Child {
         Ok(Self {
             link,
             guard: None,
-            leader: None,
+            fence,
+            orphans: Orphans { leader: None, cgroup },
             reported: Reported::Nothing,
             stage: Stage::Starting(spawner::spawn(guard)),
             events: VecDeque::new(),
@@ -171,14 +179,14 @@ impl Child {
                         }
                     }
                 },
-                Stage::Orphaned { leader, until, pause } => {
+                Stage::Orphaned { until, pause } => {
                     ready!(pause.as_mut().poll(cx));
-                    let survivors = leader.survivors();
-                    if survivors.is_empty() || *until <= Instant::now() {
+                    let is_over = *until <= Instant::now();
+                    pause.as_mut().reset(Instant::now() + group::PAUSE);
+                    self.orphans.kill();
+                    let survivors = self.orphans.survivors();
+                    if survivors.is_empty() || is_over {
                         self.end(survivors);
-                    } else {
-                        leader.kill_group();
-                        pause.as_mut().reset(Instant::now() + group::PAUSE);
                     }
                 }
                 Stage::Over => return Poll::Pending,
@@ -213,13 +221,19 @@ impl Child {
     /// The leader of the child's session and process group, once it has started.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.leader.as_ref().map(Leader::pid)
+        self.orphans.leader.as_ref().map(Leader::pid)
     }
 
     /// The guard, the parent of the tree (for [`super::facts::Processes`]): there once there is a [`pid`](Self::pid).
     #[must_use]
     pub fn guard_pid(&self) -> Option<u32> {
         self.guard.as_ref()?.id()
+    }
+
+    /// What holds the tree.
+    #[must_use]
+    pub const fn fence(&self) -> &Fence {
+        &self.fence
     }
 
     /// Whether somebody hears orders, or will.
@@ -269,7 +283,7 @@ impl Child {
     fn take(&mut self, event: ChildEvent) {
         match (&event, self.reported) {
             (ChildEvent::Started { pid }, Reported::Nothing) => {
-                self.leader = Leader::new(*pid);
+                self.orphans.leader = Leader::new(*pid);
                 self.reported = Reported::Start;
                 self.events.push_back(event);
             }
@@ -312,12 +326,9 @@ impl Child {
 
     fn guard_lost(&mut self) {
         self.conclude_leader();
-        let Some(leader) = self.leader else {
-            return self.end(Vec::new());
-        };
-        leader.kill_group();
+        self.orphans.kill();
         let until = Instant::now() + group::LIMIT;
-        self.stage = Stage::Orphaned { leader, until, pause: Box::pin(sleep(Duration::ZERO)) };
+        self.stage = Stage::Orphaned { until, pause: Box::pin(sleep(Duration::ZERO)) };
     }
 
     fn end(&mut self, survivors: Vec<u32>) {
@@ -333,11 +344,10 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.wake_guard();
         if matches!(self.stage, Stage::Guarded)
-            && let Some(leader) = self.leader
             && let Some(guard) = &mut self.guard
             && matches!(guard.try_wait(), Ok(Some(_)))
         {
-            leader.kill_group();
+            self.orphans.kill();
         }
     }
 }

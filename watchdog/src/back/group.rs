@@ -1,13 +1,14 @@
-//! What is done about a child's process group when its guard has died: the one thing that the guard cannot do.
+//! What is done about a child's processes when its guard has died: the one thing that the guard cannot do.
 //!
 //! On Linux the leader dies with the guard (PDEATHSIG), the rest of its group does not. Processes that left the group are out
-//! of reach then (design/processes.md, section 5).
+//! of reach then (design/processes.md, section 5), unless there is a cgroup.
 
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::cgroup::Group;
 use crate::os;
 
 /// How long the group may take to end after SIGKILL before what is left of it counts as unkillable.
@@ -15,6 +16,36 @@ pub(super) const LIMIT: Duration = Duration::from_secs(2);
 
 /// Between two looks at a group that has been killed.
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
+
+/// What of a tree can be found without its guard.
+#[derive(Debug)]
+pub(super) struct Orphans {
+    /// Once it has started.
+    pub(super) leader: Option<Leader>,
+    /// The cgroup of the tree, if the guard makes one.
+    pub(super) cgroup: Option<Group>,
+}
+
+impl Orphans {
+    /// SIGKILL to the leader's group, and to everything in the cgroup.
+    pub(super) fn kill(&self) {
+        if let Some(leader) = self.leader {
+            leader.kill_group();
+        }
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
+    }
+
+    /// Those that are alive. A cgroup in which there is nobody any more is removed.
+    pub(super) fn survivors(&self) -> Vec<u32> {
+        let mut survivors = self.leader.map(|leader| leader.survivors()).unwrap_or_default();
+        survivors.extend(self.cgroup.iter().filter(|cgroup| !cgroup.remove_empty()).flat_map(Group::members));
+        survivors.sort_unstable();
+        survivors.dedup();
+        survivors
+    }
+}
 
 /// The leader of a child, and with it the child's process group.
 #[derive(Debug, Clone, Copy)]

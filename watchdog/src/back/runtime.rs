@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::Fence;
 use super::facts::Processes;
 use crate::core::slot::Lost;
 use crate::exit::Exit;
@@ -60,6 +61,8 @@ pub trait Runtime: Send {
     fn signal(&mut self, _: i32) {}
     /// The last lines of its stderr, oldest first, at most so many.
     fn stderr_tail(&self, lines: usize) -> Vec<String>;
+    /// What holds its processes together, where it has any here.
+    fn fence(&self) -> Option<&Fence>;
     /// Its processes, where it has any here.
     fn processes(&self) -> Option<Processes>;
 }

@@ -15,8 +15,8 @@ use tokio::time::{Sleep, sleep};
 
 use super::facts::Processes;
 use super::runtime::{News, Runtime};
-use super::{Child, ChildEvent, StartError, cannot_start};
-use crate::config::Command;
+use super::{Child, ChildEvent, Fence, StartError, cannot_start};
+use crate::config::{Bounds, Command};
 use crate::core::ending::Ending;
 use crate::core::slot::Lost;
 use crate::event_loop::yield_turn;
@@ -42,6 +42,7 @@ pub struct StdioRuntime {
     child: Child,
     program: String,
     cwd: String,
+    bounds: Bounds,
     stdin: Option<Sink>,
     stdout: Option<Source>,
     stderr: Option<Source>,
@@ -79,6 +80,7 @@ impl StdioRuntime {
             child,
             program: command.program.to_string_lossy().into_owned(),
             cwd: command.cwd.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
+            bounds: command.bounds,
             stdin: Some(Sink::own_pipe(pipes.stdin).map_err(StartError::Pipes)?),
             stdout: Some(Source::own_pipe(pipes.stdout).map_err(StartError::Pipes)?),
             stderr: Some(Source::own_pipe(pipes.stderr).map_err(StartError::Pipes)?),
@@ -152,7 +154,7 @@ impl StdioRuntime {
             Poll::Ready(ChildEvent::Started { pid }) => Poll::Ready(News::Started { pid }),
             Poll::Ready(ChildEvent::CannotStart { errno, step }) => {
                 self.stage = Stage::Told;
-                let why = cannot_start::describe(&self.program, &self.cwd, errno, step);
+                let why = cannot_start::describe(&self.program, &self.cwd, &self.bounds, errno, step);
                 Poll::Ready(News::CannotStart { why, exit: step.exit(errno) })
             }
             Poll::Ready(ChildEvent::Exited(ending)) => {
@@ -297,6 +299,10 @@ impl Runtime for StdioRuntime {
 
     fn stderr_tail(&self, lines: usize) -> Vec<String> {
         self.tail.tail(lines)
+    }
+
+    fn fence(&self) -> Option<&Fence> {
+        Some(self.child.fence())
     }
 
     fn processes(&self) -> Option<Processes> {

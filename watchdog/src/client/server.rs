@@ -19,6 +19,8 @@ pub struct Server {
     pub next_retry_ms: Option<u64>,
     pub last_error: Option<String>,
     pub health_status: Option<String>,
+    pub isolation: Option<String>,
+    pub isolation_shortfall: Option<String>,
     pub in_flight: u64,
     pub held: u64,
     pub stats: Stats,

@@ -34,7 +34,8 @@ health: {jitter: 0.1, timeout: 60s, threshold: 3, on_unhealthy: warn}
 catalog: {serve_stale: true, announce: auto, on_permanent_failure: keep}
 retry: {tools: never}
 errors: {tool_calls: jsonrpc}
-limits: {max_line: 64MiB, stray_stdout: log}
+limits: {max_line: 64MiB, stray_stdout: log, memory_max: unlimited, core: 0}
+isolation: guard
 ";
 
 /// The other keys.

@@ -6,12 +6,13 @@ use super::{Command, Link};
 
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { program, args, cwd, env } = self;
+        let Self { program, args, cwd, env, bounds } = self;
         f.debug_struct("Command")
             .field("program", program)
             .field("args", &args.len())
             .field("cwd", cwd)
             .field("env", &env.len())
+            .field("bounds", bounds)
             .finish()
     }
 }

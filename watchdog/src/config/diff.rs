@@ -4,8 +4,8 @@
 //! field by field, so that a field that is forgotten here does not compile.
 
 use super::{
-    Catalog, Command, Config, Control, Errors, EventFile, Events, Handshake, Health, Limits, Log, Management, Probe,
-    Ready, Restart, Retry, Server, Shutdown,
+    Bounds, Catalog, Command, Config, Control, Errors, EventFile, Events, Handshake, Health, Limits, Log, Management,
+    Probe, Ready, Restart, Retry, Server, Shutdown,
 };
 
 /// Everything that differs.
@@ -44,7 +44,17 @@ pub enum Change {
 }
 
 /// The keys that say how a process is started.
-const SPAWN: [&str; 4] = ["command", "args", "cwd", "env"];
+const SPAWN: [&str; 9] = [
+    "command",
+    "args",
+    "cwd",
+    "env",
+    "isolation",
+    "limits.memory_max",
+    "limits.open_files",
+    "limits.core",
+    "oom_score_adj",
+];
 
 /// What it takes to get from one configuration to another.
 #[must_use]
@@ -85,7 +95,21 @@ macro_rules! compare {
 
 fn server(old: &Server, new: &Server) -> Vec<&'static str> {
     let mut keys = Vec::new();
-    compare!(keys, old.command, new.command, Command { program: "command", args: "args", cwd: "cwd", env: "env" });
+    compare!(keys, old.command, new.command, Command {
+        program: "command", args: "args", cwd: "cwd", env: "env"; in bounds
+    });
+    compare!(
+        keys,
+        old.command.bounds,
+        new.command.bounds,
+        Bounds {
+            isolation: "isolation",
+            memory_max: "limits.memory_max",
+            open_files: "limits.open_files",
+            core: "limits.core",
+            oom_score_adj: "oom_score_adj",
+        }
+    );
     compare!(keys, *old, *new, Server {
         enabled: "enabled",
         start: "start",

@@ -105,6 +105,26 @@ impl FromText for LineLimit {
     }
 }
 
+/// A size, or `unlimited`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SizeOrUnlimited(pub(crate) Option<u64>);
+
+impl FromText for SizeOrUnlimited {
+    const EXPECTED: &'static str = "a size or `unlimited`";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text == "unlimited" {
+            return Ok(Self(None));
+        }
+        let options::Size(bytes) = text.parse().map_err(|error: probe_api::ConfigError| error.0)?;
+        Ok(Self(Some(bytes)))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": ["string", "integer"], "minimum": 0, "pattern": format!("^({SIZE}|unlimited)$") })
+    }
+}
+
 /// The size at which a file is put aside. Below the least, files would change with every few lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileLimit(pub(crate) Option<usize>);

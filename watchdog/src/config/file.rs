@@ -10,13 +10,13 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::duration::{Above, FileLimit, LineLimit, OrOff, Size};
+use super::duration::{Above, FileLimit, LineLimit, OrOff, Size, SizeOrUnlimited};
 use super::preset::Preset;
-use super::text::{Attempts, Count, Factor, Fraction, ToolPrefix, Written};
+use super::text::{Attempts, Count, Factor, Fraction, OomScoreAdj, ToolPrefix, Written};
 use super::words::{Announce, Dropped, Transport, Version};
 use super::{
-    ChainMode, ControlListen, EventForm, EventFormat, Listen, LogFormat, LogLevel, OnCall, OnPermanentFailure,
-    OnProbeFailure, OnUnhealthy, Require, RetryTools, Start, StrayStdout, TcpAddress, ToolErrors,
+    ChainMode, ControlListen, EventForm, EventFormat, Isolation, Listen, LogFormat, LogLevel, OnCall,
+    OnPermanentFailure, OnProbeFailure, OnUnhealthy, Require, RetryTools, Start, StrayStdout, TcpAddress, ToolErrors,
 };
 
 mod link;
@@ -146,6 +146,8 @@ pub(crate) struct Server {
     pub(crate) retry: Option<Retry>,
     pub(crate) errors: Option<Errors>,
     pub(crate) limits: Option<Limits>,
+    pub(crate) isolation: Option<Written<Isolation>>,
+    pub(crate) oom_score_adj: Option<Written<OomScoreAdj>>,
     #[serde(rename = "type")]
     pub(crate) transport: Option<Written<Transport>>,
     pub(crate) url: Text,
@@ -246,6 +248,9 @@ pub(crate) struct Errors {
 pub(crate) struct Limits {
     pub(crate) max_line: Option<Written<LineLimit>>,
     pub(crate) stray_stdout: Option<Written<StrayStdout>>,
+    pub(crate) memory_max: Option<Written<SizeOrUnlimited>>,
+    pub(crate) open_files: Option<Written<Count>>,
+    pub(crate) core: Option<Written<SizeOrUnlimited>>,
 }
 
 /// `sharing`

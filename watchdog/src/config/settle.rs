@@ -15,6 +15,7 @@ use super::tree::{Node, Origin, Step};
 use super::words::Transport;
 use super::{Catalog, Errors, Handshake, Health, Limits, Retry, Server, Shutdown, file};
 
+mod bounds;
 mod command;
 mod control;
 mod probe;
@@ -109,7 +110,11 @@ pub(crate) fn server(
     let mut errors = Vec::new();
     unused::of_server(&context.merged, warnings);
     refuse_remote(&written, context)?;
-    let command = command::settle(&written, context, &mut errors, warnings);
+    let mut command = command::settle(&written, context, &mut errors, warnings);
+    let bounds = keep(bounds::settle(&written, context).map_err(Into::into), &mut errors);
+    if let (Some(command), Some(bounds)) = (&mut command, bounds) {
+        command.bounds = bounds;
+    }
     let restart = keep(restart::settle(written.restart.unwrap_or_default(), context), &mut errors);
     let probe =
         keep(probe::settle(written.probe.unwrap_or_default(), command.as_ref(), context, warnings), &mut errors);

@@ -126,6 +126,25 @@ impl FromText for Attempts {
     }
 }
 
+/// A number as `/proc/PID/oom_score_adj` takes it (proc_pid_oom_score_adj(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OomScoreAdj(pub(crate) i32);
+
+impl FromText for OomScoreAdj {
+    const EXPECTED: &'static str = "a whole number from -1000 to 1000";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(number) if (-1000..=1000).contains(&number) => Ok(Self(number)),
+            _ => Err(format!("expected {}, not {}", Self::EXPECTED, quoted(text))),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "integer", "minimum": -1000, "maximum": 1000 })
+    }
+}
+
 /// A spread, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Fraction(pub(crate) f64);

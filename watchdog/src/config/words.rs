@@ -4,8 +4,8 @@ use schemars::{Schema, json_schema};
 
 use super::text::{FromText, quoted, words};
 use super::{
-    ChainMode, EventForm, EventFormat, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure, OnUnhealthy,
-    Require, RetryTools, Start, StrayStdout, ToolErrors,
+    ChainMode, EventForm, EventFormat, Isolation, LogFormat, LogLevel, OnCall, OnPermanentFailure, OnProbeFailure,
+    OnUnhealthy, Require, RetryTools, Start, StrayStdout, ToolErrors,
 };
 
 words!(OnPermanentFailure { "stay" => OnPermanentFailure::Stay, "exit" => OnPermanentFailure::Exit });
@@ -34,6 +34,7 @@ words!(RetryTools {
     "idempotent" => RetryTools::Idempotent,
 });
 words!(ToolErrors { "jsonrpc" => ToolErrors::Jsonrpc, "tool_result" => ToolErrors::ToolResult });
+words!(Isolation { "guard" => Isolation::Guard, "cgroup" => Isolation::Cgroup });
 words!(StrayStdout { "log" => StrayStdout::Log, "drop" => StrayStdout::Drop });
 
 /// `version`: the form of the file.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use probe_api::options::Size;
+
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
@@ -9,15 +11,22 @@ pub enum Ending {
     Code(i32),
     /// By this signal.
     Signal(i32),
+    /// By the kernel's SIGKILL, with everything that was in its cgroup, because together they wanted more memory than this.
+    OutOfMemory {
+        /// `limits.memory_max`, in bytes.
+        limit: u64,
+    },
 }
 
 impl Ending {
-    /// The form of `data.exit`: `{"code":1}` or `{"signal":"SIGKILL"}` (contract.md).
+    /// The form of `data.exit`: `{"code":1}` or `{"signal":"SIGKILL"}` (contract.md); the latter with `outOfMemory`, the limit in
+    /// bytes, where that was the reason.
     #[must_use]
     pub fn to_json(self) -> serde_json::Value {
         match self {
             Self::Code(code) => serde_json::json!({"code": code}),
             Self::Signal(number) => serde_json::json!({"signal": signal_name(number)}),
+            Self::OutOfMemory { limit } => serde_json::json!({"signal": "SIGKILL", "outOfMemory": limit}),
         }
     }
 }
@@ -27,6 +36,9 @@ impl fmt::Display for Ending {
         match *self {
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Signal(number) => f.write_str(&signal_name(number)),
+            Self::OutOfMemory { limit } => {
+                write!(f, "killed by the kernel: out of memory (limits.memory_max {})", Size(limit))
+            }
         }
     }
 }
@@ -59,6 +71,13 @@ mod tests {
         assert_eq!(signal_name(0), "SIG0");
         assert_eq!(Ending::Signal(6).to_string(), "SIGABRT");
         assert_eq!(Ending::Code(3).to_string(), "exit code 3");
+    }
+
+    #[test]
+    fn a_limit_that_was_hit_is_named() {
+        let ending = Ending::OutOfMemory { limit: 512 << 20 };
+        assert_eq!(ending.to_string(), "killed by the kernel: out of memory (limits.memory_max 512MiB)");
+        assert_eq!(ending.to_json(), serde_json::json!({ "signal": "SIGKILL", "outOfMemory": 536_870_912 }));
     }
 
     #[cfg(target_os = "linux")]

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::ledger::Request;
 use crate::config::{
-    Catalog, ChainMode, Command, Delays, Errors, Handshake, Health, Limits, Link, OnCall, OnProbeFailure, OnUnhealthy,
-    Probe, Restart, Retry, RetryTools, Server, Shutdown, Start, StrayStdout, ToolErrors,
+    Bounds, Catalog, ChainMode, Command, Delays, Errors, Handshake, Health, Limits, Link, OnCall, OnProbeFailure,
+    OnUnhealthy, Probe, Restart, Retry, RetryTools, Server, Shutdown, Start, StrayStdout, ToolErrors,
 };
 use crate::wire::head::Method;
 use crate::wire::id::{Id, IdKey};
@@ -43,7 +43,13 @@ pub(crate) const fn millis(milliseconds: u64) -> Duration {
 pub(crate) fn server() -> Server {
     Server {
         name: "files".to_owned(),
-        command: Command { program: "server".into(), args: Vec::new(), cwd: None, env: Vec::new() },
+        command: Command {
+            program: "server".into(),
+            args: Vec::new(),
+            cwd: None,
+            env: Vec::new(),
+            bounds: Bounds::default(),
+        },
         enabled: true,
         listen: Vec::new(),
         start: Start::Eager,

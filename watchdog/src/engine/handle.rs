@@ -14,6 +14,7 @@ use super::catalog::CatalogReport;
 use super::command::{Accepted, Command, CommandError, ProbeReport};
 use super::meter::Meter;
 use super::status::{Identity, ServerStatus};
+use crate::back::Fence;
 use crate::core::slot::SlotSnapshot;
 use crate::events::Bus;
 pub use all::{RetriedAll, Skipped, Which};
@@ -29,6 +30,8 @@ pub struct Published {
     pub slot: SlotSnapshot,
     /// What the latest probe chain found.
     pub last_probe: Option<ProbeReport>,
+    /// What holds the processes of the latest generation; nothing before the first.
+    pub fence: Option<Fence>,
 }
 
 /// One slot, to those who watch and steer it. Cheap to clone.
@@ -114,8 +117,7 @@ impl SlotHandle {
     pub fn status(&self) -> ServerStatus {
         let published = self.published.borrow();
         let identity = Identity { name: &self.name, command: &self.command };
-        let last_probe = published.last_probe.as_ref();
-        ServerStatus::render(identity, &published.slot, last_probe, &self.meter, Instant::now(), SystemTime::now())
+        ServerStatus::render(identity, &published, &self.meter, Instant::now(), SystemTime::now())
     }
 
     /// Sends a command that is answered.

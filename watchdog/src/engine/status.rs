@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::command::ProbeReport;
+use super::handle::Published;
 use super::meter::Meter;
 use crate::core::ending::{Ending, signal_name};
 use crate::core::slot::SlotSnapshot;
@@ -64,6 +65,10 @@ pub struct ServerStatus {
     pub last_probe: Option<ProbeReport>,
     /// Process trees that could not be ended in full.
     pub close_failures: u32,
+    /// What holds its processes together: `guard` or `cgroup`; `null` before the first start.
+    pub isolation: Option<String>,
+    /// What of `isolation` and `limits` was asked for and is not in force here, why, and what would help.
+    pub isolation_shortfall: Option<String>,
     /// Whether the client is shown the lists of an older generation.
     pub catalog_stale: bool,
     pub in_flight: u64,
@@ -79,6 +84,9 @@ pub struct LastExit {
     pub code: Option<i32>,
     /// Its name, such as `SIGKILL`.
     pub signal: Option<String>,
+    /// `limits.memory_max` in bytes, where the kernel killed it for that.
+    #[serde(default, rename = "outOfMemory", skip_serializing_if = "Option::is_none")]
+    pub out_of_memory: Option<u64>,
 }
 
 /// Totals since the watchdog began.
@@ -105,12 +113,12 @@ impl ServerStatus {
     #[must_use]
     pub fn render(
         identity: Identity<'_>,
-        slot: &SlotSnapshot,
-        last_probe: Option<&ProbeReport>,
+        published: &Published,
         meter: &Meter,
         now: Instant,
         wall: SystemTime,
     ) -> Self {
+        let Published { slot, last_probe, fence } = published;
         let past = |at: Instant| timestamp(wall - now.saturating_duration_since(at));
         let future = |at: Instant| timestamp(wall + at.saturating_duration_since(now));
         let connected = slot.status == "connected";
@@ -142,8 +150,10 @@ impl ServerStatus {
             health_status: connected.then(|| health.to_owned()),
             consecutive_health_failures: slot.health_failures,
             probing: slot.probing,
-            last_probe: last_probe.cloned(),
+            last_probe: last_probe.clone(),
             close_failures: slot.close_failures,
+            isolation: fence.as_ref().map(|fence| fence.isolation.name().to_owned()),
+            isolation_shortfall: fence.as_ref().and_then(|fence| fence.shortfall.clone()),
             catalog_stale: slot.catalog_stale,
             in_flight: meter.in_flight.get(),
             held: meter.held.get(),
@@ -163,8 +173,12 @@ impl Stats {
 impl LastExit {
     fn of(ending: Ending) -> Self {
         match ending {
-            Ending::Code(code) => Self { code: Some(code), signal: None },
-            Ending::Signal(number) => Self { code: None, signal: Some(signal_name(number).to_string()) },
+            Ending::Code(code) => Self { code: Some(code), signal: None, out_of_memory: None },
+            Ending::Signal(number) => Self { code: None, signal: Some(signal_name(number)), out_of_memory: None },
+            Ending::OutOfMemory { limit } => {
+                let signal = Some(signal_name(nix::libc::SIGKILL));
+                Self { code: None, signal, out_of_memory: Some(limit) }
+            }
         }
     }
 }

@@ -54,8 +54,13 @@ impl EventKind {
                 let (code, signal) = match exit {
                     Ending::Code(code) => (Some(*code), None),
                     Ending::Signal(number) => (None, Some(signal_name(*number))),
+                    Ending::OutOfMemory { .. } => (None, Some(signal_name(nix::libc::SIGKILL))),
                 };
-                json!({ "pid": pid, "code": code, "signal": signal, "uptimeMs": uptime_ms, "stderrTail": stderr_tail })
+                let mut data = json!({ "pid": pid, "code": code, "signal": signal, "uptimeMs": uptime_ms, "stderrTail": stderr_tail });
+                if let Ending::OutOfMemory { limit } = exit {
+                    data["outOfMemory"] = json!(limit);
+                }
+                data
             }
             Self::ServerKilled { pid, reason } => json!({ "pid": pid, "reason": reason }),
             Self::CloseFailed { error, survivors } => json!({ "error": error, "survivors": survivors }),

@@ -8,6 +8,7 @@ use nix::unistd::Pid;
 
 use super::ladder::{Ladder, Rung};
 use super::tree::Tree;
+use crate::cgroup::Group;
 
 /// How long SIGKILL is repeated before what is left counts as unkillable.
 pub(crate) const SWEEP: Duration = Duration::from_secs(2);
@@ -27,6 +28,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub(crate) struct Keeper {
     pub(crate) tree: Tree,
     pub(crate) ladder: Ladder,
+    /// The cgroup of the tree, where it has one.
+    fence: Option<Group>,
     sweep: Option<Sweep>,
 }
 
@@ -37,9 +40,9 @@ struct Sweep {
 }
 
 impl Keeper {
-    /// Keeps the tree of a child that was just made.
-    pub(crate) fn new(leader: Pid) -> Self {
-        Self { tree: Tree::new(leader), ladder: Ladder::default(), sweep: None }
+    /// Keeps the tree of a child that was just made, in a cgroup of its own if it has one.
+    pub(crate) fn new(leader: Pid, fence: Option<Group>) -> Self {
+        Self { tree: Tree::new(leader), ladder: Ladder::default(), fence, sweep: None }
     }
 
     /// Reaps, and does what the ladder says is due. Gives the survivors when all is over: none, or those that cannot be killed.
@@ -58,6 +61,9 @@ impl Keeper {
             Some(Rung::Kill) => {
                 let sweep = self.sweep.get_or_insert_with(|| Sweep { until: Instant::now() + SWEEP, rounds: 0 });
                 sweep.rounds = sweep.rounds.saturating_add(1);
+                if let Some(fence) = &self.fence {
+                    fence.kill();
+                }
                 self.tree.kill();
             }
             None => {}

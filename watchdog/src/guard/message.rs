@@ -3,54 +3,19 @@
 //! Both ends are the same binary, so the form may change at will: a frame is its length (u32, little endian) and a body,
 //! a body is a tag byte and its fields. Byte strings travel as they are, which arguments and environments need.
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use crate::config;
 use crate::core::ending::Ending;
 use crate::exit::Exit;
 
 mod bytes;
+mod launch;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use bytes::{Frames, Malformed};
 use bytes::{Reader, Writer};
-
-/// What is executed: everything that the guard cannot find out by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Launch {
-    /// The program as it was named, and its arguments.
-    pub argv: Vec<CString>,
-    /// The whole environment, each as `KEY=VALUE`.
-    pub env: Vec<CString>,
-    /// The working directory; the guard's own when `None`.
-    pub cwd: Option<CString>,
-}
-
-impl Launch {
-    /// `None` where a string holds a NUL byte, which no system call can carry.
-    pub(crate) fn new(command: &config::Command) -> Option<Self> {
-        let string = |bytes: &[u8]| CString::new(bytes).ok();
-        let program = std::iter::once(&command.program);
-        let argv = program.chain(&command.args).map(|word| string(word.as_bytes())).collect::<Option<_>>()?;
-        let pair = |(key, value): &(_, _)| pair(key, value);
-        let env = command.env.iter().map(pair).collect::<Option<_>>()?;
-        let cwd = match &command.cwd {
-            Some(path) => Some(string(path.as_os_str().as_bytes())?),
-            None => None,
-        };
-        Some(Self { argv, env, cwd })
-    }
-}
-
-fn pair(key: &std::ffi::OsString, value: &std::ffi::OsString) -> Option<CString> {
-    let mut bytes = key.as_bytes().to_vec();
-    bytes.push(b'=');
-    bytes.extend_from_slice(value.as_bytes());
-    CString::new(bytes).ok()
-}
+pub(crate) use launch::{Launch, Limits};
 
 /// What the engine asks of a guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,39 +70,53 @@ pub enum Step {
     Chdir,
     /// The program cannot be executed.
     Exec,
+    /// Its cgroup cannot be made or entered.
+    Cgroup,
+    /// `limits.memory_max` cannot be set.
+    MemoryMax,
+    /// `limits.open_files` cannot be set.
+    OpenFiles,
+    /// `limits.core` cannot be set.
+    Core,
+    /// `oom_score_adj` cannot be set.
+    OomScoreAdj,
 }
 
 impl Step {
     /// The exit code of the sidecar for a failure of this step with this error number, by the convention of shells:
-    /// 127 is a program that was not found, 126 one that cannot be executed.
+    /// 127 is a program that was not found, 126 one that cannot be executed. What the configuration asks of the kernel and does not
+    /// get is a configuration that cannot work.
     #[must_use]
     pub const fn exit(self, errno: i32) -> Exit {
         match self {
-            Self::Guard | Self::Fork => Exit::Internal,
+            Self::Guard | Self::Fork | Self::Cgroup => Exit::Internal,
+            Self::MemoryMax | Self::OpenFiles | Self::Core | Self::OomScoreAdj => Exit::Config,
             Self::Exec if errno == nix::libc::ENOENT => Exit::NotFound,
             Self::Chdir | Self::Exec => Exit::CannotExecute,
         }
     }
 
+    /// All of them; their places are their numbers.
+    const ALL: [Self; 9] = [
+        Self::Guard,
+        Self::Fork,
+        Self::Chdir,
+        Self::Exec,
+        Self::Cgroup,
+        Self::MemoryMax,
+        Self::OpenFiles,
+        Self::Core,
+        Self::OomScoreAdj,
+    ];
+
     /// Its number on the exec-status pipe and the control socket.
     pub(crate) const fn number(self) -> u8 {
-        match self {
-            Self::Guard => 0,
-            Self::Fork => 1,
-            Self::Chdir => 2,
-            Self::Exec => 3,
-        }
+        self as u8
     }
 
     /// The step with this number.
-    pub(crate) const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            0 => Some(Self::Guard),
-            1 => Some(Self::Fork),
-            2 => Some(Self::Chdir),
-            3 => Some(Self::Exec),
-            _ => None,
-        }
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
     }
 }
 
@@ -148,9 +127,7 @@ impl Order {
         match self {
             Self::Launch(launch) => {
                 writer.byte(1);
-                writer.strings(&launch.argv)?;
-                writer.strings(&launch.env)?;
-                writer.strings(launch.cwd.as_slice())?;
+                launch.write(&mut writer)?;
             }
             Self::Stop { eof_grace, term_grace } => {
                 writer.byte(2);
@@ -170,10 +147,7 @@ impl Order {
     pub(crate) fn from_body(body: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body);
         let order = match reader.byte()? {
-            1 => {
-                let (argv, env) = (reader.strings()?, reader.strings()?);
-                Self::Launch(Launch { argv, env, cwd: reader.strings()?.into_iter().next() })
-            }
+            1 => Self::Launch(Launch::read(&mut reader)?),
             2 => Self::Stop { eof_grace: reader.duration()?, term_grace: reader.duration()? },
             3 => Self::Kill,
             4 => Self::Signal(reader.number()?.cast_signed()),
@@ -199,11 +173,12 @@ impl ChildEvent {
             }
             Self::Exited(ending) => {
                 let (tag, number) = match *ending {
-                    Ending::Code(code) => (3, code),
-                    Ending::Signal(signal) => (4, signal),
+                    Ending::Code(code) => (3, code.cast_unsigned().into()),
+                    Ending::Signal(signal) => (4, signal.cast_unsigned().into()),
+                    Ending::OutOfMemory { limit } => (6, limit),
                 };
                 writer.byte(tag);
-                writer.number(number.cast_unsigned());
+                writer.long(number);
             }
             Self::Empty { survivors } => {
                 writer.byte(5);
@@ -223,8 +198,9 @@ impl ChildEvent {
                 let errno = reader.number()?.cast_signed();
                 Self::CannotStart { errno, step: Step::from_number(reader.byte()?).ok_or(Malformed)? }
             }
-            3 => Self::Exited(Ending::Code(reader.number()?.cast_signed())),
-            4 => Self::Exited(Ending::Signal(reader.number()?.cast_signed())),
+            3 => Self::Exited(Ending::Code(reader.signed()?)),
+            4 => Self::Exited(Ending::Signal(reader.signed()?)),
+            6 => Self::Exited(Ending::OutOfMemory { limit: reader.long()? }),
             5 => Self::Empty { survivors: reader.list(Reader::number)? },
             _ => return Err(Malformed),
         };

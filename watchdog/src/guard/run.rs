@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
+use nix::libc::SIGKILL;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
@@ -11,15 +12,22 @@ use super::keeper::Keeper;
 use super::ladder::ORPHAN_GRACE;
 use super::message::{ChildEvent, Launch, Order};
 use super::spawn::{self, ExecStatus, Failure};
+use crate::cgroup::group::Held;
+use crate::core::ending::Ending;
 
 /// Executes the launch and stays until its tree is gone.
 pub(super) fn run(control: Control, child_ended: OwnedFd, launch: &Launch, stdio: Stdio) {
-    match spawn::spawn(launch, stdio) {
+    let fence = match launch.placement.as_ref().map(Held::make).transpose() {
+        Ok(fence) => fence,
+        Err(unmade) => return refuse(&control, Failure::of_group(unmade)),
+    };
+    match spawn::spawn(launch, stdio, fence.as_ref().map(Held::entrance)) {
         Ok(spawned) => {
             let mut guard = Guard {
                 control,
                 child_ended,
-                keeper: Keeper::new(spawned.pid),
+                keeper: Keeper::new(spawned.pid, fence.as_ref().map(|held| held.group.clone())),
+                fence,
                 starting: Some(spawned.status),
                 started: false,
                 engine_gone: false,
@@ -27,10 +35,17 @@ pub(super) fn run(control: Control, child_ended: OwnedFd, launch: &Launch, stdio
             while !guard.turn() {}
         }
         Err(failure) => {
-            control.send(&cannot_start(failure));
-            control.send(&ChildEvent::Empty { survivors: Vec::new() });
+            if let Some(fence) = fence {
+                fence.remove(control.is_gone());
+            }
+            refuse(&control, failure);
         }
     }
+}
+
+fn refuse(control: &Control, failure: Failure) {
+    control.send(&cannot_start(failure));
+    control.send(&ChildEvent::Empty { survivors: Vec::new() });
 }
 
 const fn cannot_start(Failure { step, errno }: Failure) -> ChildEvent {
@@ -41,6 +56,8 @@ struct Guard {
     control: Control,
     child_ended: OwnedFd,
     keeper: Keeper,
+    /// The cgroup of the tree, where it has one.
+    fence: Option<Held>,
     /// Until it is known whether the program runs.
     starting: Option<ExecStatus>,
     /// Whether it was reported as running, so that its end is reported too.
@@ -56,7 +73,12 @@ impl Guard {
         self.obey();
         self.reap();
         if let Some(survivors) = self.keeper.advance() {
-            let survivors = survivors.into_iter().map(|pid| pid.as_raw().unsigned_abs()).collect();
+            let mut survivors: Vec<u32> = survivors.into_iter().map(|pid| pid.as_raw().unsigned_abs()).collect();
+            if let Some(fence) = self.fence.take() {
+                survivors.extend(fence.remove(self.control.is_gone()));
+                survivors.sort_unstable();
+                survivors.dedup();
+            }
             self.control.send(&ChildEvent::Empty { survivors });
             return true;
         }
@@ -94,9 +116,15 @@ impl Guard {
         self.notice_start(ended.is_some());
         let Some(ending) = ended else { return };
         if self.started {
-            self.control.send(&ChildEvent::Exited(ending));
+            self.control.send(&ChildEvent::Exited(self.explained(ending)));
         }
         self.keeper.ladder.leader_ended(Instant::now());
+    }
+
+    /// A SIGKILL may have been the kernel's own.
+    fn explained(&self, ending: Ending) -> Ending {
+        let limit = self.fence.as_ref().filter(|_| ending == Ending::Signal(SIGKILL)).and_then(Held::out_of_memory);
+        limit.map_or(ending, |limit| Ending::OutOfMemory { limit })
     }
 
     /// Reports whether the program runs, once that is known. A leader that has ended has closed the pipe.

@@ -10,8 +10,9 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{ForkResult, Pid, fork};
 
 use super::control::Stdio;
-use super::message::{Launch, Step};
+use super::message::{Launch, Limits, Step};
 use super::signals;
+use crate::cgroup::group::Unmade;
 
 mod child;
 pub(super) mod search;
@@ -34,6 +35,14 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// Of a cgroup that could not be made.
+    pub(super) const fn of_group(unmade: Unmade) -> Self {
+        match unmade {
+            Unmade::Group(errno) => Self { step: Step::Cgroup, errno: errno as i32 },
+            Unmade::Memory(errno) => Self { step: Step::MemoryMax, errno: errno as i32 },
+        }
+    }
+
     fn of_fork(error: io::Error) -> Self {
         Self { step: Step::Fork, errno: error.raw_os_error().unwrap_or(libc::EINVAL) }
     }
@@ -60,8 +69,11 @@ impl ExecStatus {
     }
 }
 
-/// Forks and executes. The child's ends of its pipes are closed here when this returns.
-pub(super) fn spawn(launch: &Launch, stdio: Stdio) -> Result<Spawned, Failure> {
+/// Forks and executes, in the cgroup that is entered by the file `entrance`. The child's ends of its pipes are closed here when
+/// this returns.
+pub(super) fn spawn(launch: &Launch, stdio: Stdio, entrance: Option<&CStr>) -> Result<Spawned, Failure> {
+    let Limits { open_files, core, oom_score_adj } = launch.limits;
+    let oom_score_adj = oom_score_adj.and_then(|number| CString::new(number.to_string()).ok());
     let (status, status_writer) = io::pipe().map_err(Failure::of_fork)?;
     let candidates = search::candidates(launch);
     let plan = child::Plan {
@@ -74,7 +86,11 @@ pub(super) fn spawn(launch: &Launch, stdio: Stdio) -> Result<Spawned, Failure> {
         guard: nix::unistd::getpid().as_raw(),
         highest_signal: signals::highest(),
         highest_descriptor: highest_descriptor(),
-        no_core: libc::rlimit { rlim_cur: 0, rlim_max: getrlimit(Resource::RLIMIT_CORE).map_or(0, |(_, hard)| hard) },
+        entrance: entrance.map_or(null(), CStr::as_ptr),
+        // The hard one too: programs raise the other to it by themselves.
+        open_files: open_files.map(|most| libc::rlimit { rlim_cur: most, rlim_max: most }),
+        core: core_limit(core),
+        oom_score_adj: oom_score_adj.as_deref().map_or(null(), CStr::as_ptr),
     };
     signals::block_all().map_err(|errno| Failure::of_fork(errno.into()))?;
     // SAFETY: the guard has one thread, and the child does nothing but `become_program`, which is async-signal-safe.
@@ -91,6 +107,13 @@ pub(super) fn spawn(launch: &Launch, stdio: Stdio) -> Result<Spawned, Failure> {
 /// A null-terminated array, as `execve` wants it. It points into `strings`.
 fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([null()]).collect()
+}
+
+/// The hard limit stays, unless it would be in the way.
+fn core_limit(bytes: Option<u64>) -> libc::rlimit {
+    let soft = bytes.unwrap_or(libc::RLIM_INFINITY);
+    let hard = getrlimit(Resource::RLIMIT_CORE).map_or(0, |(_, hard)| hard);
+    libc::rlimit { rlim_cur: soft, rlim_max: hard.max(soft) }
 }
 
 /// The end of the loop that closes descriptors one by one where the kernel has no call for it.

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use nix::libc::SIGKILL;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
@@ -21,7 +22,7 @@ const GUARDS_WORK: Duration = ORPHAN_GRACE.saturating_mul(2).saturating_add(Dura
 
 /// Stays until the engine and everything else here has ended. Gives the exit code that says how the engine did.
 pub(super) fn run(engine: Pid, signals: SignalFd) -> u8 {
-    let mut init = Init { engine, signals, keeper: Keeper::new(engine), passed: Vec::new(), ending: None };
+    let mut init = Init { engine, signals, keeper: Keeper::new(engine, None), passed: Vec::new(), ending: None };
     loop {
         if let Some(code) = init.turn() {
             return code;
@@ -108,6 +109,7 @@ fn conclude(ending: Ending, survivors: &[Pid]) -> u8 {
         // The system keeps eight bits.
         Ending::Code(code) => code.to_le_bytes()[0],
         Ending::Signal(number) => Exit::Signal(number).code(),
+        Ending::OutOfMemory { .. } => Exit::Signal(SIGKILL).code(),
     }
 }
 

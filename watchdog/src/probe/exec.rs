@@ -101,7 +101,7 @@ fn judge(codes: Codes, ending: Ending, text: &str) -> Verdict {
     let with_text = |what: String| if text.is_empty() { what } else { format!("{what}: {text}") };
     let reason = match ending {
         Ending::Code(_) => with_text(ending.to_string()),
-        Ending::Signal(_) => with_text(format!("was killed by {ending}")),
+        Ending::Signal(_) | Ending::OutOfMemory { .. } => with_text(format!("was killed by {ending}")),
     };
     match (codes, ending) {
         (_, Ending::Code(0)) => Verdict::Pass,

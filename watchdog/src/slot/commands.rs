@@ -108,7 +108,8 @@ impl Driver {
     }
 
     fn publish_anew(&self) {
-        let published = Published { slot: self.core.snapshot(), last_probe: self.last_probe.clone() };
+        let (slot, last_probe) = (self.core.snapshot(), self.last_probe.clone());
+        let published = Published { slot, last_probe, fence: self.fence.clone() };
         self.published.send_if_modified(|seen| {
             let differs = *seen != published;
             if differs {

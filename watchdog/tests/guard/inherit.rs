@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::rig::{run, shell};
+use nix::libc;
+use watchdog::back::{ChildEvent, Step};
+
+use crate::rig::{command, run, shell, start};
 
 #[tokio::test]
 async fn the_child_has_three_descriptors_and_a_session_of_its_own() {
@@ -69,13 +72,41 @@ async fn the_guard_is_a_session_of_its_own() {
 
 #[tokio::test]
 async fn the_environment_is_the_commands_and_nothing_else() {
-    let (mut command, mark) = crate::rig::command("env", &[]);
+    let (mut command, mark) = command("env", &[]);
     command.env.push(("EMPTY".into(), "".into()));
     let expected: String =
         command.env.iter().map(|(key, value)| format!("{}={}\n", key.display(), value.display())).collect();
-    let mut rig = crate::rig::start(&command, mark);
+    let mut rig = start(&command, mark);
     assert_eq!(rig.rest().await, expected);
     rig.started().await;
     rig.exited().await;
+    rig.empty().await;
+}
+
+#[tokio::test]
+async fn limits_hold_before_the_program_runs() {
+    let script = "ulimit -S -n; ulimit -H -n; grep 'core file' /proc/self/limits; cat /proc/self/oom_score_adj";
+    let (mut command, mark) = command("sh", &["-c", script]);
+    command.bounds.open_files = Some(321);
+    command.bounds.core = Some(1 << 20);
+    // Anybody may make a process more likely to be killed.
+    command.bounds.oom_score_adj = Some(789);
+    let mut rig = start(&command, mark);
+    rig.started().await;
+    assert_eq!([rig.number().await, rig.number().await], [321, 321]);
+    let line = rig.line().await;
+    assert_eq!(line.split_ascii_whitespace().nth(4), Some("1048576"), "{line}");
+    assert_eq!(rig.number().await, 789);
+    rig.exited().await;
+    rig.empty().await;
+}
+
+/// More than any system takes (`fs.nr_open`), whoever asks.
+#[tokio::test]
+async fn a_limit_that_the_kernel_refuses_is_named() {
+    let (mut command, mark) = command("true", &[]);
+    command.bounds.open_files = Some(u32::MAX.into());
+    let mut rig = start(&command, mark);
+    assert_eq!(rig.event().await, ChildEvent::CannotStart { errno: libc::EPERM, step: Step::OpenFiles });
     rig.empty().await;
 }

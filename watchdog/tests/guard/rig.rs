@@ -44,7 +44,8 @@ pub(crate) fn command(program: &str, args: &[&str]) -> (config::Command, String)
     let path = std::env::var_os("PATH").unwrap();
     let env = vec![("PATH".into(), path), (MARK.into(), OsString::from(&mark))];
     let args = args.iter().map(OsString::from).collect();
-    (config::Command { program: program.into(), args, cwd: None, env }, mark)
+    let bounds = config::Bounds::default();
+    (config::Command { program: program.into(), args, cwd: None, env, bounds }, mark)
 }
 
 /// The living processes that carry a mark.

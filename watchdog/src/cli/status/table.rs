@@ -23,12 +23,23 @@ const NARROWEST_ERROR: usize = 12;
 /// The column that is coloured.
 const STATE: usize = 1;
 
-/// A heading and a line for each server. The last column is cut where the terminal ends; which watchdog has a server is told
-/// when there are several.
+/// Columns that are not always of interest.
+#[derive(Debug, Clone, Copy)]
+struct Extra {
+    /// Some server is held by more than a guard, or was to be.
+    isolation: bool,
+    /// There are several watchdogs.
+    watchdog: bool,
+}
+
+/// A heading and a line for each server. The last column is cut where the terminal ends.
 pub(super) fn table(rows: &[Row], screen: Screen) -> String {
-    let several = rows.iter().any(|row| row.watchdog.endpoint() != rows[0].watchdog.endpoint());
-    let mut lines = vec![heading(several)];
-    lines.extend(rows.iter().map(|row| cells(row, several)));
+    let extra = Extra {
+        isolation: rows.iter().any(|row| isolation(&row.server).is_some_and(|words| words != "guard")),
+        watchdog: rows.iter().any(|row| row.watchdog.endpoint() != rows[0].watchdog.endpoint()),
+    };
+    let mut lines = vec![heading(extra)];
+    lines.extend(rows.iter().map(|row| cells(row, extra)));
     let columns = lines[0].len();
     let widths: Vec<usize> =
         (0..columns).map(|at| lines.iter().map(|line| line[at].width()).max().unwrap_or_default()).collect();
@@ -55,15 +66,15 @@ pub(super) fn table(rows: &[Row], screen: Screen) -> String {
     text
 }
 
-fn heading(several: bool) -> Vec<String> {
+fn heading(extra: Extra) -> Vec<String> {
     let mut names = vec!["NAME", "STATE", "GENERATION", "UPTIME", "RESTARTS", "IN FLIGHT", "NEXT TRY", "LAST ERROR"];
-    if several {
-        names.insert(names.len() - 1, "WATCHDOG");
-    }
+    let at = names.len() - 1;
+    names
+        .splice(at..at, extra.isolation.then_some("ISOLATION").into_iter().chain(extra.watchdog.then_some("WATCHDOG")));
     names.into_iter().map(str::to_owned).collect()
 }
 
-fn cells(row: &Row, several: bool) -> Vec<String> {
+fn cells(row: &Row, extra: Extra) -> Vec<String> {
     let Row { watchdog, server } = row;
     let absent = || "-".to_owned();
     let mut cells = vec![
@@ -75,7 +86,10 @@ fn cells(row: &Row, several: bool) -> Vec<String> {
         in_flight(server),
         server.next_retry_ms.map_or_else(absent, |ms| format!("in {}", age(ms.div_ceil(1000)))),
     ];
-    if several {
+    if extra.isolation {
+        cells.push(isolation(server).unwrap_or_else(absent));
+    }
+    if extra.watchdog {
         cells.push(watchdog.pid().map_or_else(|| watchdog.endpoint().to_string(), |pid| pid.to_string()));
     }
     cells.push(server.last_error.as_deref().map_or_else(absent, |error| plain::text(error, LONGEST_ERROR)));
@@ -88,6 +102,12 @@ pub(super) fn state(server: &Server) -> String {
         Condition::Unknown => shown(&server.state),
         known => known.name().to_owned(),
     }
+}
+
+/// What holds the server's processes, and whether that is less than was asked for.
+fn isolation(server: &Server) -> Option<String> {
+    let less = if server.isolation_shortfall.is_some() { " (less than asked)" } else { "" };
+    server.isolation.as_deref().map(|name| format!("{}{less}", shown(name)))
 }
 
 /// What waits for the server to come back is in flight too, to its caller.
@@ -166,6 +186,21 @@ memory  reconnecting  12          -       0         0, 3 held  in 5s     exit co
         let lines: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[0][9..], ["WATCHDOG", "LAST", "ERROR"]);
         assert_eq!((lines[1][7], lines[2][7]), ("1", "2"));
+    }
+
+    #[test]
+    fn isolation_is_told_where_it_is_not_the_usual_one() {
+        let isolation = |name: &str| Server { isolation: Some(name.to_owned()), ..server("a", "Connected") };
+        let cells = |rows: &[Row]| -> Vec<String> {
+            let text = table(rows, Screen::default());
+            text.lines()
+                .map(|line| line.split("  ").filter(|cell| !cell.is_empty()).nth(7).unwrap().trim().to_owned())
+                .collect()
+        };
+        assert_eq!(cells(&[row(1, isolation("guard"))])[0], "LAST ERROR");
+        let less = Server { isolation_shortfall: Some("no cgroup".to_owned()), ..isolation("guard") };
+        let rows = [row(1, isolation("cgroup")), row(1, less), row(1, server("a", "Disabled"))];
+        assert_eq!(cells(&rows), ["ISOLATION", "cgroup", "guard (less than asked)", "-"]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn changed(name: &str, spawn_relevant: bool, keys: &[&'static str]) -> Change {
 }
 
 /// A value for each key of a server that is not its default.
-const OTHER: [(&str, &str); 46] = [
+const OTHER: [(&str, &str); 51] = [
     ("command", "y"),
     ("args", "[y]"),
     ("cwd", "/"),
@@ -64,6 +64,11 @@ const OTHER: [(&str, &str); 46] = [
     ("errors.tool_calls", "tool_result"),
     ("limits.max_line", "1MiB"),
     ("limits.stray_stdout", "drop"),
+    ("limits.memory_max", "1GiB"),
+    ("limits.open_files", "9"),
+    ("limits.core", "unlimited"),
+    ("isolation", "cgroup"),
+    ("oom_score_adj", "1"),
     ("listen", "['unix:///x']"),
     ("restart.initial_delay", "3s"),
 ];
@@ -93,9 +98,12 @@ fn flow(key: &str, value: &str) -> String {
 
 #[test]
 fn each_key_of_a_server_is_told_by_its_name() {
-    let base = one("");
     for (key, value) in OTHER {
+        // What a limit of memory takes.
+        let isolation = if key == "limits.memory_max" { "isolation: cgroup" } else { "isolation: guard" };
+        let base = one(if key == "isolation" { "" } else { isolation });
         let new = match key {
+            "limits.memory_max" => one(&format!("{isolation}, {}", flow(key, value))),
             "command" => loaded(&format!("servers: {{a: {{command: {value}}}}}")),
             _ => one(&flow(key, value)),
         };

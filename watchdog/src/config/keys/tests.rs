@@ -65,6 +65,11 @@ retry.tools
 errors.tool_calls
 limits.max_line
 limits.stray_stdout
+limits.memory_max
+limits.open_files
+limits.core
+isolation
+oom_score_adj
 type
 url
 headers {}

@@ -64,6 +64,17 @@ pub(super) const SERVER: &[(&str, &str)] = &[
     ("errors.tool_calls", "Our own errors for `tools/call` are JSON-RPC errors, or results with `isError`"),
     ("limits.max_line", "The longest message, either way"),
     ("limits.stray_stdout", "Lines of the server's stdout that are no messages are logged, or dropped"),
+    (
+        "limits.memory_max",
+        "The most memory of its processes together; the kernel ends them above it. Takes `isolation: cgroup`",
+    ),
+    ("limits.open_files", "The most open files of each of its processes; as inherited where there is none"),
+    ("limits.core", "The largest core file of each of its processes"),
+    ("isolation", "What holds its processes together: a guard, or a cgroup as well, where one can be made"),
+    (
+        "oom_score_adj",
+        "How readily the kernel ends it when memory runs out, up to 1000; as inherited where there is none",
+    ),
     ("type", "How the server is reached"),
     ("url", "Where a remote server is"),
     ("headers", "HTTP headers for a remote server, by name"),

@@ -9,7 +9,7 @@ use crate::config::expand::expand;
 use crate::config::text::Written;
 use crate::config::tree::Step;
 use crate::config::tree::place::Target;
-use crate::config::{Command, environment, file};
+use crate::config::{Bounds, Command, environment, file};
 
 use super::Context;
 
@@ -38,7 +38,7 @@ pub(super) fn settle(
         .as_ref()
         .and_then(|Written(cwd)| expanded(cwd, &[Step::Key("cwd".to_owned())], context, errors).map(PathBuf::from));
     let env = environment(written, context, errors);
-    Some(Command { program, args, cwd, env })
+    Some(Command { program, args, cwd, env, bounds: Bounds::default() })
 }
 
 /// The command of a file.

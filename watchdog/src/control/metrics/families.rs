@@ -61,7 +61,7 @@ pub(super) const ALL: &[Family] = &[
     },
     Family {
         name: "exits",
-        help: "Ends of server processes: by themselves (code, signal), by closing stdout (close), by the watchdog (kill).",
+        help: "Ends of server processes: by themselves (code, signal), by the kernel at a limit (out_of_memory), by closing stdout (close), by the watchdog (kill).",
         unit: None,
         kind: Counter,
         samples: |view, put| each(&view.meter().tally().exits, "cause", put),

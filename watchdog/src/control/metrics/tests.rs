@@ -23,7 +23,7 @@ fn slot(name: &str, socket: bool) -> SlotHandle {
         name: name.into(),
         command: "server".into(),
         commands: mpsc::unbounded_channel().0,
-        published: watch::channel(Published { slot: snapshot, last_probe: None }).1,
+        published: watch::channel(Published { slot: snapshot, last_probe: None, fence: None }).1,
         meter: Arc::new(Meter::new(socket)),
     }
 }

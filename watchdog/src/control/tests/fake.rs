@@ -33,7 +33,7 @@ pub(in crate::control) struct FakeSlot {
 impl FakeSlot {
     pub(in crate::control) fn new(name: &str) -> Self {
         let slot = Slot::new(Arc::new(server()), Role::default(), 1).snapshot();
-        let (picture, published) = watch::channel(Published { slot, last_probe: None });
+        let (picture, published) = watch::channel(Published { slot, last_probe: None, fence: None });
         let (commands, orders) = mpsc::unbounded_channel();
         let meter = Arc::new(Meter::default());
         let handle =

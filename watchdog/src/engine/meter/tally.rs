@@ -21,7 +21,7 @@ const REASONS: [&str; 10] = [
     "other",
 ];
 const OUTCOMES: [&str; 2] = ["success", "failure"];
-const CAUSES: [&str; 4] = ["code", "signal", "close", "kill"];
+const CAUSES: [&str; 5] = ["code", "signal", "out_of_memory", "close", "kill"];
 const TIMEOUTS: [&str; 5] = ["tool", "handshake", "health", "probe", "deadline"];
 const STALE: [&str; 10] = [
     "server-line",
@@ -51,7 +51,7 @@ pub struct Tally {
     /// Those that were to end an outage.
     pub reconnects: Counts<2>,
     /// Ends of processes.
-    pub exits: Counts<4>,
+    pub exits: Counts<5>,
     /// What took too long.
     pub timeouts: Counts<5>,
     /// What came too late and was dropped.
@@ -129,6 +129,7 @@ impl Tally {
             }
             EventKind::ServerExited { exit: Ending::Code(_), .. } => self.exits.add("code"),
             EventKind::ServerExited { exit: Ending::Signal(_), .. } => self.exits.add("signal"),
+            EventKind::ServerExited { exit: Ending::OutOfMemory { .. }, .. } => self.exits.add("out_of_memory"),
             EventKind::ServerKilled { .. } => self.exits.add("kill"),
             EventKind::ToolTimeout { .. } => self.timeouts.add("tool"),
             EventKind::StaleResult { what } => self.stale.add(what),

@@ -30,10 +30,19 @@ impl Writer {
         self.frame.extend_from_slice(&number.to_le_bytes());
     }
 
+    pub(super) fn long(&mut self, number: u64) {
+        self.frame.extend_from_slice(&number.to_le_bytes());
+    }
+
+    pub(super) fn optional(&mut self, number: Option<u64>) {
+        self.byte(number.is_some().into());
+        number.into_iter().for_each(|number| self.long(number));
+    }
+
     /// In milliseconds; one that does not fit counts as the longest that does.
     pub(super) fn duration(&mut self, duration: Duration) {
         let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        self.frame.extend_from_slice(&milliseconds.to_le_bytes());
+        self.long(milliseconds);
     }
 
     /// `None` is a length that no frame can have.
@@ -83,8 +92,25 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
+    pub(super) fn long(&mut self) -> Result<u64, Malformed> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// A number of 32 bits with a sign, written as a long one.
+    pub(super) fn signed(&mut self) -> Result<i32, Malformed> {
+        self.long().and_then(|number| u32::try_from(number).map_err(|_| Malformed)).map(u32::cast_signed)
+    }
+
+    pub(super) fn optional(&mut self) -> Result<Option<u64>, Malformed> {
+        match self.byte()? {
+            0 => Ok(None),
+            1 => self.long().map(Some),
+            _ => Err(Malformed),
+        }
+    }
+
     pub(super) fn duration(&mut self) -> Result<Duration, Malformed> {
-        self.array().map(u64::from_le_bytes).map(Duration::from_millis)
+        self.long().map(Duration::from_millis)
     }
 
     fn string(&mut self) -> Result<CString, Malformed> {

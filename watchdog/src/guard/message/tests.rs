@@ -1,10 +1,12 @@
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::cgroup::Placement;
+use crate::config;
 
 fn order_round_trip(order: &Order) -> Order {
     let mut frames = Frames::default();
@@ -17,10 +19,11 @@ fn order_round_trip(order: &Order) -> Order {
 fn events() -> impl Strategy<Value = ChildEvent> {
     prop_oneof![
         any::<u32>().prop_map(|pid| ChildEvent::Started { pid }),
-        (any::<i32>(), 0_u8..4)
+        (any::<i32>(), 0_u8..9)
             .prop_map(|(errno, step)| ChildEvent::CannotStart { errno, step: Step::from_number(step).unwrap() }),
         any::<i32>().prop_map(|code| ChildEvent::Exited(Ending::Code(code))),
         any::<i32>().prop_map(|number| ChildEvent::Exited(Ending::Signal(number))),
+        any::<u64>().prop_map(|limit| ChildEvent::Exited(Ending::OutOfMemory { limit })),
         proptest::collection::vec(any::<u32>(), 0..20).prop_map(|survivors| ChildEvent::Empty { survivors }),
     ]
 }
@@ -49,8 +52,18 @@ proptest! {
     }
 
     #[test]
-    fn a_launch_keeps_every_byte(argv in strings(), env in strings(), cwd in strings()) {
-        let order = Order::Launch(Launch { argv, env, cwd: cwd.into_iter().next() });
+    fn a_launch_keeps_every_byte(
+        argv in strings(),
+        env in strings(),
+        cwd in strings(),
+        limits in (any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<i32>>()),
+        placement in any::<Option<(String, Option<u64>)>>(),
+    ) {
+        let limits = Limits { open_files: limits.0, core: limits.1, oom_score_adj: limits.2 };
+        let placement = placement.map(|(name, memory_max)| {
+            Placement { folder: PathBuf::from("/sys/fs/cgroup").join(name.replace('\0', "")), memory_max }
+        });
+        let order = Order::Launch(Launch { argv, env, cwd: cwd.into_iter().next(), limits, placement });
         prop_assert_eq!(order_round_trip(&order), order);
     }
 
@@ -92,6 +105,7 @@ fn a_launch_joins_the_environment_and_refuses_nul() {
         args: vec![OsString::from_vec(vec![0xff, 0xfe])],
         cwd: Some(PathBuf::from("/tmp")),
         env: vec![("KEY".into(), "a=b".into())],
+        bounds: config::Bounds::default(),
     };
     let launch = Launch::new(&command).unwrap();
     assert_eq!(launch.argv, [c"program".to_owned(), CString::new(vec![0xff, 0xfe]).unwrap()]);
@@ -104,7 +118,8 @@ fn a_launch_joins_the_environment_and_refuses_nul() {
 #[test]
 fn two_megabytes_of_arguments_fit() {
     let argv = vec![CString::new(vec![b'x'; 2 << 20]).unwrap()];
-    let order = Order::Launch(Launch { argv, env: Vec::new(), cwd: None });
+    let limits = Limits { open_files: None, core: None, oom_score_adj: None };
+    let order = Order::Launch(Launch { argv, env: Vec::new(), cwd: None, limits, placement: None });
     assert_eq!(order_round_trip(&order), order);
 }
 
@@ -114,4 +129,6 @@ fn a_missing_program_is_127_and_any_other_refusal_126() {
     assert_eq!(Step::Exec.exit(nix::libc::EACCES).code(), 126);
     assert_eq!(Step::Chdir.exit(nix::libc::ENOENT).code(), 126);
     assert_eq!(Step::Fork.exit(nix::libc::EAGAIN).code(), 125);
+    assert_eq!(Step::OpenFiles.exit(nix::libc::EPERM).code(), 78);
+    assert_eq!(Step::Cgroup.exit(nix::libc::EACCES).code(), 125);
 }

@@ -22,8 +22,12 @@ pub(super) struct Plan {
     pub guard: libc::pid_t,
     pub highest_signal: i32,
     pub highest_descriptor: libc::c_int,
-    /// No core file in the working directory of a server that crashes.
-    pub no_core: libc::rlimit,
+    /// The file by which the cgroup is entered. Null is the guard's own cgroup.
+    pub entrance: *const libc::c_char,
+    pub open_files: Option<libc::rlimit>,
+    pub core: libc::rlimit,
+    /// What is written to `/proc/self/oom_score_adj`. Null leaves it.
+    pub oom_score_adj: *const libc::c_char,
 }
 
 /// The length of what goes over the exec-status pipe: a step and an error number.
@@ -77,17 +81,55 @@ unsafe fn prepare(plan: &Plan) -> Result<(), Failure> {
             checked(Step::Fork, libc::dup2(plan.status, STATUS))?;
             checked(Step::Fork, libc::fcntl(STATUS, libc::F_SETFD, libc::FD_CLOEXEC))?;
         }
+        if !plan.entrance.is_null() {
+            checked(Step::Cgroup, write_file(plan.entrance, c"0".as_ptr()))?;
+        }
         close_from(STATUS + 1, plan.highest_descriptor);
         // Its own session: no terminal can stop it, and its group can be signalled alone.
         checked(Step::Fork, libc::setsid())?;
         die_with(plan.guard);
-        libc::setrlimit(libc::RLIMIT_CORE, &raw const plan.no_core);
+        limit(plan)?;
         if !plan.cwd.is_null() {
             checked(Step::Chdir, libc::chdir(plan.cwd))?;
         }
     }
     signals::reset(plan.highest_signal);
     signals::unblock_all().map_err(|errno| Failure { step: Step::Fork, errno: errno as i32 })
+}
+
+/// # Safety
+/// As for [`become_program`].
+unsafe fn limit(plan: &Plan) -> Result<(), Failure> {
+    // SAFETY: the pointers are to what lives in the plan, and setrlimit(2) is async-signal-safe where it is a system call.
+    unsafe {
+        if let Some(open_files) = &plan.open_files {
+            checked(Step::OpenFiles, libc::setrlimit(libc::RLIMIT_NOFILE, &raw const *open_files))?;
+        }
+        checked(Step::Core, libc::setrlimit(libc::RLIMIT_CORE, &raw const plan.core))?;
+        if !plan.oom_score_adj.is_null() {
+            checked(Step::OomScoreAdj, write_file(c"/proc/self/oom_score_adj".as_ptr(), plan.oom_score_adj))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a text to a file that is there, at once. Gives -1 for a failure, as system calls do.
+///
+/// # Safety
+/// Both are strings that end with a NUL and are alive.
+unsafe fn write_file(path: *const libc::c_char, text: *const libc::c_char) -> libc::c_int {
+    // SAFETY: the caller's promise; the descriptor is our own, and all these calls are async-signal-safe.
+    unsafe {
+        let file = libc::open(path, libc::O_WRONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return file;
+        }
+        // Nothing follows a failure that could change its number.
+        if libc::write(file, text.cast(), libc::strlen(text)) < 0 {
+            return -1;
+        }
+        libc::close(file)
+    }
 }
 
 /// SIGKILL for the child when the guard dies. It would be too late for that if the guard is dead already.

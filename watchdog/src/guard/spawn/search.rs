@@ -30,10 +30,12 @@ fn joined(folder: &[u8], name: &[u8]) -> Option<CString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::message::Limits;
 
     fn found(program: &str, env: &[&str]) -> Vec<String> {
         let strings = |words: &[&str]| words.iter().map(|&word| CString::new(word).unwrap()).collect();
-        let launch = Launch { argv: strings(&[program]), env: strings(env), cwd: None };
+        let limits = Limits { open_files: None, core: None, oom_score_adj: None };
+        let launch = Launch { argv: strings(&[program]), env: strings(env), cwd: None, limits, placement: None };
         candidates(&launch).into_iter().map(|path| path.into_string().unwrap()).collect()
     }
 

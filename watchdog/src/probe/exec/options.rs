@@ -45,6 +45,7 @@ impl Options {
             args: words.collect(),
             cwd: self.cwd.clone().or_else(|| server.cwd.clone()),
             env: env.into_iter().collect(),
+            bounds: config::Bounds::default(),
         }
     }
 }

@@ -21,8 +21,8 @@ pub(super) fn find(command: &Command) -> Result<(), String> {
     };
     let program = command.program.to_string_lossy();
     let folder = command.cwd.as_deref().unwrap_or_else(|| Path::new(""));
-    let cannot =
-        |errno: Errno, step| cannot_start::describe(&program, &folder.display().to_string(), errno as i32, step);
+    let place = folder.display().to_string();
+    let cannot = |errno: Errno, step| cannot_start::describe(&program, &place, &command.bounds, errno as i32, step);
     if command.cwd.is_some() && !folder.is_dir() {
         return Err(cannot(if folder.exists() { Errno::ENOTDIR } else { Errno::ENOENT }, Step::Chdir));
     }

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use super::super::printed::Printed;
 use super::first_line::FirstLine;
 use crate::back::{Child, ChildEvent, StartError, cannot_start};
-use crate::config::Command;
+use crate::config::{Bounds, Command};
 use crate::core::ending::Ending;
 use crate::event_loop::yield_turn;
 use crate::stream::{Sink, Source};
@@ -88,7 +88,7 @@ impl Run {
             match event {
                 ChildEvent::Started { .. } => {}
                 ChildEvent::CannotStart { errno, step } => {
-                    let why = cannot_start::describe(&self.program, &self.cwd, errno, step);
+                    let why = cannot_start::describe(&self.program, &self.cwd, &Bounds::default(), errno, step);
                     return Poll::Ready(End::CannotStart(why));
                 }
                 ChildEvent::Exited(ending) => {

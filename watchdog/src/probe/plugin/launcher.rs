@@ -37,6 +37,7 @@ impl Launcher {
             args: vec![probe_host::ARGUMENT.into()],
             cwd: None,
             env: self.env.clone(),
+            bounds: config::Bounds::default(),
         }
     }
 }

@@ -294,7 +294,7 @@ impl Process {
                 "the plugin closed the connection to the watchdog".to_owned()
             }
             Ending::Code(_) => format!("the plugin ended its process with {ending}"),
-            Ending::Signal(_) => format!("the plugin was killed by {ending}"),
+            Ending::Signal(_) | Ending::OutOfMemory { .. } => format!("the plugin was killed by {ending}"),
         }
     }
 

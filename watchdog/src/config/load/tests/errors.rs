@@ -138,6 +138,14 @@ fn single_errors_of_files() {
             "config.yaml:1:47: servers.a.health.threshold: expected a whole number from 1 on, not \"0\"",
         ),
         (
+            "servers: {a: {command: x, limits: {memory_max: 1GiB}}}",
+            "config.yaml:1:48: servers.a.limits.memory_max: takes `isolation: cgroup`: nothing else counts a tree's memory",
+        ),
+        (
+            "servers: {a: {command: x, oom_score_adj: 1001}}",
+            "config.yaml:1:42: servers.a.oom_score_adj: expected a whole number from -1000 to 1000, not \"1001\"",
+        ),
+        (
             "servers: {a: {command: x, limits: {max_line: 100}}}",
             "config.yaml:1:46: servers.a.limits.max_line: must be at least 1KiB, not \"100\"",
         ),

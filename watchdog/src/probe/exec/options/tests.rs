@@ -9,6 +9,7 @@ fn server() -> config::Command {
         args: vec!["--stdio".into()],
         cwd: Some("/srv".into()),
         env: [("A", "1"), ("B", "2")].map(pair).to_vec(),
+        bounds: config::Bounds::default(),
     }
 }
 

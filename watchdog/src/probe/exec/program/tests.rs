@@ -2,6 +2,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::config::Bounds;
 
 /// A folder with a program `check`, a plain file `notes`, and a folder `inside`.
 fn folder() -> tempfile::TempDir {
@@ -17,7 +18,13 @@ fn folder() -> tempfile::TempDir {
 
 fn found(program: &str, path: &Path, cwd: Option<&Path>) -> Result<(), String> {
     let env = vec![("PATH".into(), path.as_os_str().to_owned())];
-    find(&Command { program: program.into(), args: Vec::new(), cwd: cwd.map(Path::to_owned), env })
+    find(&Command {
+        program: program.into(),
+        args: Vec::new(),
+        cwd: cwd.map(Path::to_owned),
+        env,
+        bounds: Bounds::default(),
+    })
 }
 
 #[test]
