@@ -27,7 +27,7 @@ const NOBODY: &[&str] = &[];
 
 /// What holds the tree.
 #[derive(Debug)]
-enum Tier {
+pub(crate) enum Tier {
     Guard,
     /// Below this group, which is the test's own.
     Cgroup(Group),
@@ -35,12 +35,12 @@ enum Tier {
 
 /// A cgroup, with all that is in it killed and removed at the end.
 #[derive(Debug)]
-struct Group(PathBuf);
+pub(crate) struct Group(PathBuf);
 
 impl Group {
     /// Made below our own group, where that is permitted and the kernel can kill groups.
     #[expect(clippy::print_stderr, reason = "a test that did not run has to say so")]
-    fn make() -> Option<Self> {
+    pub(crate) fn make() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let read = |file| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
         let (mounts, groups) = (read("mounts"), read("cgroup"));
@@ -58,7 +58,7 @@ impl Group {
     }
 
     /// What watchdogs have made in it.
-    fn homes(&self) -> Vec<PathBuf> {
+    pub(crate) fn homes(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         entries.filter(|entry| entry.path().is_dir()).map(|entry| entry.path()).collect()
     }
@@ -79,17 +79,23 @@ impl Drop for Group {
     }
 }
 
-/// A watchdog in this tier, with these options.
+impl Tier {
+    /// A watchdog in this tier.
+    pub(crate) fn setup(&self) -> Setup {
+        match self {
+            Self::Guard => Setup::direct(WATCHDOG),
+            // The shell becomes the watchdog, with the same number.
+            Self::Cgroup(Group(folder)) => Setup::direct("/bin/sh")
+                .options(["-c", r#"echo 0 > "$0/cgroup.procs" && exec "$@""#])
+                .options([folder.as_path(), Path::new(WATCHDOG)])
+                .options(["--set", "isolation=cgroup"]),
+        }
+    }
+}
+
+/// A watchdog in this tier, with these options and the family.
 fn setup(tier: &Tier, options: &[&str]) -> Setup {
-    let setup = match tier {
-        Tier::Guard => Setup::direct(WATCHDOG),
-        // The shell becomes the watchdog, with the same number.
-        Tier::Cgroup(Group(folder)) => Setup::direct("/bin/sh")
-            .options(["-c", r#"echo 0 > "$0/cgroup.procs" && exec "$@""#])
-            .options([folder.as_path(), Path::new(WATCHDOG)])
-            .options(["--set", "isolation=cgroup"]),
-    };
-    setup.options(QUICK_STOP).options(options).command([FIXTURE]).script(json!({
+    tier.setup().options(QUICK_STOP).options(options).command([FIXTURE]).script(json!({
         "ignore_eof": true,
         "ignore_signals": ["TERM", "INT", "HUP"],
         "rules": [{ "on": "boot", "do": [{ "child": [GROUP] }, { "child": [SESSION] }, { "child": [DAEMON] }] }],

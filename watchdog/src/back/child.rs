@@ -45,8 +45,8 @@ pub enum StartError {
     /// No pipe or socket can be made.
     #[error("cannot make the pipes of a child")]
     Pipes(#[source] io::Error),
-    /// It is not known which program becomes the guard.
-    #[error("cannot find this program's own file")]
+    /// What a guard is started with is not there: this program's own file, a descriptor.
+    #[error("cannot prepare a guard")]
     Guard(#[source] io::Error),
 }
 

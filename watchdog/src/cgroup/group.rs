@@ -11,6 +11,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::Placement;
+use crate::core::ending::Ending;
 
 /// How long a group may stay busy after everything in it was killed: what is on its way out counts as there.
 const REMOVAL: Duration = Duration::from_millis(500);
@@ -75,6 +76,11 @@ impl Held {
         &self.entrance
     }
 
+    /// The group itself, for a process that is to be born in it.
+    pub(crate) fn folder(&self) -> io::Result<File> {
+        File::open(&self.group.folder)
+    }
+
     /// Removes the group, and with it the home where its owner has gone. Gives who cannot be ended.
     pub(crate) fn remove(self, orphaned: bool) -> Vec<u32> {
         let survivors = self.group.remove();
@@ -85,10 +91,12 @@ impl Held {
         survivors
     }
 
-    /// The limit, if the kernel has ended processes for it.
-    pub(crate) fn out_of_memory(&self) -> Option<u64> {
+    /// Whether the kernel has ended processes for want of memory: for the limit, if that was reached, or for the machine. Known
+    /// where there is a limit.
+    pub(crate) fn out_of_memory(&self) -> Option<Ending> {
         let events = fs::read_to_string(self.group.folder.join("memory.events")).unwrap_or_default();
-        self.memory_max.filter(|_| counted(&events, "oom_kill") > 0)
+        let limit = self.memory_max.filter(|_| counted(&events, "oom") > 0);
+        (counted(&events, "oom_kill") > 0).then_some(Ending::OutOfMemory { limit })
     }
 }
 
@@ -239,7 +247,8 @@ mod tests {
         fs::write(folder.path().join("memory.events"), "low 0\noom 3\noom_kill 0\noom_group_kill 0\n").unwrap();
         assert_eq!(limited.out_of_memory(), None);
         fs::write(folder.path().join("memory.events"), "low 0\noom 3\noom_kill 2\noom_group_kill 1\n").unwrap();
-        assert_eq!(limited.out_of_memory(), Some(512 << 20));
-        assert_eq!(held(None).out_of_memory(), None);
+        assert_eq!(limited.out_of_memory(), Some(Ending::OutOfMemory { limit: Some(512 << 20) }));
+        fs::write(folder.path().join("memory.events"), "low 0\noom 0\noom_kill 1\noom_group_kill 0\n").unwrap();
+        assert_eq!(limited.out_of_memory(), Some(Ending::OutOfMemory { limit: None }), "the machine's own");
     }
 }

@@ -11,22 +11,22 @@ pub enum Ending {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// By the kernel's SIGKILL, with everything that was in its cgroup, because together they wanted more memory than this.
+    /// By the kernel's SIGKILL, with everything that was in its cgroup, for want of memory.
     OutOfMemory {
-        /// `limits.memory_max`, in bytes.
-        limit: u64,
+        /// `limits.memory_max` in bytes, where that was hit. Otherwise the machine, or what is around the cgroup, had no more.
+        limit: Option<u64>,
     },
 }
 
 impl Ending {
-    /// The form of `data.exit`: `{"code":1}` or `{"signal":"SIGKILL"}` (contract.md); the latter with `outOfMemory`, the limit in
-    /// bytes, where that was the reason.
+    /// The form of `data.exit`: `{"code":1}` or `{"signal":"SIGKILL"}` (contract.md); the latter with `outOfMemory: true`
+    /// where that was the reason.
     #[must_use]
     pub fn to_json(self) -> serde_json::Value {
         match self {
             Self::Code(code) => serde_json::json!({"code": code}),
             Self::Signal(number) => serde_json::json!({"signal": signal_name(number)}),
-            Self::OutOfMemory { limit } => serde_json::json!({"signal": "SIGKILL", "outOfMemory": limit}),
+            Self::OutOfMemory { .. } => serde_json::json!({"signal": "SIGKILL", "outOfMemory": true}),
         }
     }
 }
@@ -36,7 +36,8 @@ impl fmt::Display for Ending {
         match *self {
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Signal(number) => f.write_str(&signal_name(number)),
-            Self::OutOfMemory { limit } => {
+            Self::OutOfMemory { limit: None } => f.write_str("killed by the kernel: out of memory"),
+            Self::OutOfMemory { limit: Some(limit) } => {
                 write!(f, "killed by the kernel: out of memory (limits.memory_max {})", Size(limit))
             }
         }
@@ -75,9 +76,10 @@ mod tests {
 
     #[test]
     fn a_limit_that_was_hit_is_named() {
-        let ending = Ending::OutOfMemory { limit: 512 << 20 };
+        let ending = Ending::OutOfMemory { limit: Some(512 << 20) };
         assert_eq!(ending.to_string(), "killed by the kernel: out of memory (limits.memory_max 512MiB)");
-        assert_eq!(ending.to_json(), serde_json::json!({ "signal": "SIGKILL", "outOfMemory": 536_870_912 }));
+        assert_eq!(ending.to_json(), serde_json::json!({ "signal": "SIGKILL", "outOfMemory": true }));
+        assert_eq!(Ending::OutOfMemory { limit: None }.to_string(), "killed by the kernel: out of memory");
     }
 
     #[cfg(target_os = "linux")]

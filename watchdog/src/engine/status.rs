@@ -84,9 +84,9 @@ pub struct LastExit {
     pub code: Option<i32>,
     /// Its name, such as `SIGKILL`.
     pub signal: Option<String>,
-    /// `limits.memory_max` in bytes, where the kernel killed it for that.
-    #[serde(default, rename = "outOfMemory", skip_serializing_if = "Option::is_none")]
-    pub out_of_memory: Option<u64>,
+    /// Whether the kernel killed it for want of memory.
+    #[serde(default, rename = "outOfMemory")]
+    pub out_of_memory: bool,
 }
 
 /// Totals since the watchdog began.
@@ -173,11 +173,10 @@ impl Stats {
 impl LastExit {
     fn of(ending: Ending) -> Self {
         match ending {
-            Ending::Code(code) => Self { code: Some(code), signal: None, out_of_memory: None },
-            Ending::Signal(number) => Self { code: None, signal: Some(signal_name(number)), out_of_memory: None },
-            Ending::OutOfMemory { limit } => {
-                let signal = Some(signal_name(nix::libc::SIGKILL));
-                Self { code: None, signal, out_of_memory: Some(limit) }
+            Ending::Code(code) => Self { code: Some(code), signal: None, out_of_memory: false },
+            Ending::Signal(number) => Self { code: None, signal: Some(signal_name(number)), out_of_memory: false },
+            Ending::OutOfMemory { .. } => {
+                Self { code: None, signal: Some(signal_name(nix::libc::SIGKILL)), out_of_memory: true }
             }
         }
     }

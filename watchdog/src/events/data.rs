@@ -56,11 +56,10 @@ impl EventKind {
                     Ending::Signal(number) => (None, Some(signal_name(*number))),
                     Ending::OutOfMemory { .. } => (None, Some(signal_name(nix::libc::SIGKILL))),
                 };
-                let mut data = json!({ "pid": pid, "code": code, "signal": signal, "uptimeMs": uptime_ms, "stderrTail": stderr_tail });
-                if let Ending::OutOfMemory { limit } = exit {
-                    data["outOfMemory"] = json!(limit);
-                }
-                data
+                json!({
+                    "pid": pid, "code": code, "signal": signal, "uptimeMs": uptime_ms, "stderrTail": stderr_tail,
+                    "outOfMemory": matches!(exit, Ending::OutOfMemory { .. }),
+                })
             }
             Self::ServerKilled { pid, reason } => json!({ "pid": pid, "reason": reason }),
             Self::CloseFailed { error, survivors } => json!({ "error": error, "survivors": survivors }),

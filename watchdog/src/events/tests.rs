@@ -247,7 +247,7 @@ fn data_fields() {
         ("server_health_restored", json!({ "name": "memory" })),
         (
             "server_exited",
-            json!({ "name": "memory", "pid": 77, "code": null, "signal": "SIGKILL", "uptimeMs": 61_000, "stderrTail": ["kaput"] }),
+            json!({ "name": "memory", "pid": 77, "code": null, "signal": "SIGKILL", "uptimeMs": 61_000, "stderrTail": ["kaput"], "outOfMemory": false }),
         ),
         (
             "request_failed",

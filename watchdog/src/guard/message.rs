@@ -173,12 +173,12 @@ impl ChildEvent {
             }
             Self::Exited(ending) => {
                 let (tag, number) = match *ending {
-                    Ending::Code(code) => (3, code.cast_unsigned().into()),
-                    Ending::Signal(signal) => (4, signal.cast_unsigned().into()),
+                    Ending::Code(code) => (3, Some(code.cast_unsigned().into())),
+                    Ending::Signal(signal) => (4, Some(signal.cast_unsigned().into())),
                     Ending::OutOfMemory { limit } => (6, limit),
                 };
                 writer.byte(tag);
-                writer.long(number);
+                writer.optional(number);
             }
             Self::Empty { survivors } => {
                 writer.byte(5);
@@ -200,7 +200,7 @@ impl ChildEvent {
             }
             3 => Self::Exited(Ending::Code(reader.signed()?)),
             4 => Self::Exited(Ending::Signal(reader.signed()?)),
-            6 => Self::Exited(Ending::OutOfMemory { limit: reader.long()? }),
+            6 => Self::Exited(Ending::OutOfMemory { limit: reader.optional()? }),
             5 => Self::Empty { survivors: reader.list(Reader::number)? },
             _ => return Err(Malformed),
         };

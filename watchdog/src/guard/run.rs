@@ -21,7 +21,7 @@ pub(super) fn run(control: Control, child_ended: OwnedFd, launch: &Launch, stdio
         Ok(fence) => fence,
         Err(unmade) => return refuse(&control, Failure::of_group(unmade)),
     };
-    match spawn::spawn(launch, stdio, fence.as_ref().map(Held::entrance)) {
+    match spawn::spawn(launch, stdio, fence.as_ref()) {
         Ok(spawned) => {
             let mut guard = Guard {
                 control,
@@ -123,8 +123,8 @@ impl Guard {
 
     /// A SIGKILL may have been the kernel's own.
     fn explained(&self, ending: Ending) -> Ending {
-        let limit = self.fence.as_ref().filter(|_| ending == Ending::Signal(SIGKILL)).and_then(Held::out_of_memory);
-        limit.map_or(ending, |limit| Ending::OutOfMemory { limit })
+        let killed = ending == Ending::Signal(SIGKILL);
+        self.fence.as_ref().filter(|_| killed).and_then(Held::out_of_memory).unwrap_or(ending)
     }
 
     /// Reports whether the program runs, once that is known. A leader that has ended has closed the pipe.

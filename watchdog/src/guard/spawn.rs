@@ -7,15 +7,18 @@ use std::ptr::null;
 
 use nix::libc;
 use nix::sys::resource::{Resource, getrlimit};
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::unistd::{ForkResult, Pid};
 
 use super::control::Stdio;
 use super::message::{Launch, Limits, Step};
 use super::signals;
-use crate::cgroup::group::Unmade;
+use crate::cgroup::group::{Held, Unmade};
 
 mod child;
+mod fork;
 pub(super) mod search;
+
+use fork::fork_into;
 
 /// A child that has been forked.
 pub(super) struct Spawned {
@@ -69,14 +72,13 @@ impl ExecStatus {
     }
 }
 
-/// Forks and executes, in the cgroup that is entered by the file `entrance`. The child's ends of its pipes are closed here when
-/// this returns.
-pub(super) fn spawn(launch: &Launch, stdio: Stdio, entrance: Option<&CStr>) -> Result<Spawned, Failure> {
+/// Forks and executes, in a cgroup if there is one. The child's ends of its pipes are closed here when this returns.
+pub(super) fn spawn(launch: &Launch, stdio: Stdio, fence: Option<&Held>) -> Result<Spawned, Failure> {
     let Limits { open_files, core, oom_score_adj } = launch.limits;
     let oom_score_adj = oom_score_adj.and_then(|number| CString::new(number.to_string()).ok());
     let (status, status_writer) = io::pipe().map_err(Failure::of_fork)?;
     let candidates = search::candidates(launch);
-    let plan = child::Plan {
+    let mut plan = child::Plan {
         candidates: pointers(&candidates),
         argv: pointers(&launch.argv),
         env: pointers(&launch.env),
@@ -86,15 +88,20 @@ pub(super) fn spawn(launch: &Launch, stdio: Stdio, entrance: Option<&CStr>) -> R
         guard: nix::unistd::getpid().as_raw(),
         highest_signal: signals::highest(),
         highest_descriptor: highest_descriptor(),
-        entrance: entrance.map_or(null(), CStr::as_ptr),
+        entrance: fence.map_or(null(), |fence| fence.entrance().as_ptr()),
         // The hard one too: programs raise the other to it by themselves.
         open_files: open_files.map(|most| libc::rlimit { rlim_cur: most, rlim_max: most }),
         core: core_limit(core),
         oom_score_adj: oom_score_adj.as_deref().map_or(null(), CStr::as_ptr),
     };
     signals::block_all().map_err(|errno| Failure::of_fork(errno.into()))?;
+    let group = fence.and_then(|fence| fence.folder().ok());
     // SAFETY: the guard has one thread, and the child does nothing but `become_program`, which is async-signal-safe.
-    let forked = match unsafe { fork() } {
+    let (forked, is_inside) = unsafe { fork_into(group.as_ref()) };
+    if is_inside {
+        plan.entrance = null();
+    }
+    let forked = match forked {
         // SAFETY: this is the child of a fork, and the strings that the plan points to are alive in it.
         Ok(ForkResult::Child) => unsafe { child::become_program(&plan) },
         Ok(ForkResult::Parent { child }) => Ok(Spawned { pid: child, status: ExecStatus(status) }),

@@ -96,9 +96,10 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// A number of 32 bits with a sign, written as a long one.
+    /// A number of 32 bits with a sign, written as an optional one that is there.
     pub(super) fn signed(&mut self) -> Result<i32, Malformed> {
-        self.long().and_then(|number| u32::try_from(number).map_err(|_| Malformed)).map(u32::cast_signed)
+        let number = self.optional()?.and_then(|number| u32::try_from(number).ok()).ok_or(Malformed)?;
+        Ok(number.cast_signed())
     }
 
     pub(super) fn optional(&mut self) -> Result<Option<u64>, Malformed> {

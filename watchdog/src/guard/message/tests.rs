@@ -23,7 +23,7 @@ fn events() -> impl Strategy<Value = ChildEvent> {
             .prop_map(|(errno, step)| ChildEvent::CannotStart { errno, step: Step::from_number(step).unwrap() }),
         any::<i32>().prop_map(|code| ChildEvent::Exited(Ending::Code(code))),
         any::<i32>().prop_map(|number| ChildEvent::Exited(Ending::Signal(number))),
-        any::<u64>().prop_map(|limit| ChildEvent::Exited(Ending::OutOfMemory { limit })),
+        any::<Option<u64>>().prop_map(|limit| ChildEvent::Exited(Ending::OutOfMemory { limit })),
         proptest::collection::vec(any::<u32>(), 0..20).prop_map(|survivors| ChildEvent::Empty { survivors }),
     ]
 }
