@@ -12,6 +12,7 @@ mod fixture;
 mod init;
 mod inject;
 mod interop;
+mod isolation;
 mod links;
 mod matrix;
 mod metrics;
