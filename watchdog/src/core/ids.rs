@@ -26,5 +26,5 @@ impl fmt::Display for Generation {
 pub struct Token(pub u64);
 
 /// Names one request that a probe sent through its context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);

@@ -122,13 +122,14 @@ impl Ledger {
         }
     }
 
-    /// The overdue requests that nobody was told of yet.
+    /// The overdue requests that nobody was told of yet, oldest first.
     pub fn report_overdue(&mut self, now: Instant) -> Vec<&Request> {
         let mut new = Vec::new();
         for request in self.requests.values_mut().filter(|r| passed(r.suspect_at, now) && !r.reported) {
             request.reported = true;
             new.push(&*request);
         }
+        new.sort_unstable_by_key(|request| request.seq);
         new
     }
 

@@ -106,13 +106,15 @@ impl Own {
         self.open.get(id).is_some_and(|own| matches!(own.purpose, Purpose::Probe(_)))
     }
 
-    /// The server is gone: the probes' calls among what was in flight.
+    /// The server is gone: the probes' calls among what was in flight, in their order.
     pub fn lost(&mut self) -> Vec<CallId> {
         let calls = self.open.drain().filter_map(|(_, request)| match request.purpose {
             Purpose::Probe(call) => Some(call),
             _ => None,
         });
-        calls.collect()
+        let mut calls: Vec<_> = calls.collect();
+        calls.sort_unstable();
+        calls
     }
 }
 

@@ -199,3 +199,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_overdue_are_told_oldest_first() {
+    let mut ledger = Ledger::default();
+    (1..=20).for_each(|seq| ledger.insert(call(seq, &seq.to_string())));
+    let told: Vec<_> = ledger.report_overdue(base() + secs(40)).iter().map(|request| request.seq).collect();
+    assert_eq!(told, (1..=20).collect::<Vec<_>>());
+}

@@ -74,3 +74,13 @@ fn a_lost_server_gives_back_the_calls_of_probes_alone() {
     assert_eq!(own.lost(), [CallId(4)]);
     assert!(own.lost().is_empty());
 }
+
+#[test]
+fn the_calls_of_probes_are_lost_in_their_order() {
+    let mut own = Own::new(0);
+    for call in 1..=20 {
+        let id = own.id(false, |_| false);
+        own.sent(&id, request(Purpose::Probe(CallId(call))));
+    }
+    assert_eq!(own.lost(), (1..=20).map(CallId).collect::<Vec<_>>());
+}
