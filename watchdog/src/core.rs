@@ -19,5 +19,6 @@ pub mod refusal;
 pub mod session;
 pub mod slot;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "fuzzing needs a part of it"))]
 pub(crate) mod testing;

@@ -368,7 +368,7 @@ impl Slot {
     }
 
     /// As a driver that tears down at once what was given everything.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn settle(&mut self, now: Instant, out: &mut Vec<Effect>) {
         while let Some(generation) = self.tearing {
             self.torn(now, generation, HashMap::new(), out);
@@ -385,5 +385,7 @@ impl Slot {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod play;
 #[cfg(test)]
 mod tests;

@@ -15,12 +15,16 @@ use crate::wire::head::Method;
 use crate::wire::id::{Id, IdKey};
 
 mod lines;
+#[cfg(test)]
+mod model;
 mod script;
 mod world;
 
 pub(crate) use lines::{
     INITIALIZE, INITIALIZED, acknowledged, answer_line, call_line, cancel_line, ids, raw_id, stateless,
 };
+#[cfg(test)]
+pub(crate) use model::model;
 pub(crate) use script::Script;
 pub(crate) use world::World;
 

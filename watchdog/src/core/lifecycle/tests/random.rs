@@ -1,10 +1,12 @@
-//! Random walks, watched by a book of its own: it knows what was spawned, torn and armed only from the actions.
+//! Random walks, watched by a book of its own: it knows what was spawned, torn and armed only from the actions. The book is the
+//! reference: who runs, who waits for what, what may be admitted, and the counters.
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::core::testing::model;
 
 /// What happens next. News are of the live (or dying) generation or, now and then, of another one.
 #[derive(Debug, Clone)]
@@ -112,8 +114,15 @@ struct Book {
     /// Attempts since the last request, operator's word or proof of stability.
     unasked: u32,
     removed: bool,
+    /// Whether an operator, or the configuration, has switched it off.
+    off: bool,
     /// Whether each success is a new row, since `min_uptime` is none.
     stable_at_once: bool,
+    /// Late news, and trees that could not be ended in full.
+    counts: (u64, u32),
+    /// The last start, and how far apart starts are that requests cause.
+    spawned_at: Option<Instant>,
+    apart: Duration,
 }
 
 impl Book {
@@ -133,7 +142,10 @@ impl Book {
 
     fn before(&mut self, event: Event) {
         match event {
-            Event::TornDown(..) => self.dying = None,
+            Event::TornDown(_, clean) => {
+                self.dying = None;
+                self.counts.1 += u32::from(!clean);
+            }
             Event::Timer(token) => {
                 self.armed.remove(&token.0);
                 // The timer of a connected server says that it is stable.
@@ -144,14 +156,65 @@ impl Book {
                 self.unasked = if self.stable_at_once { 0 } else { self.unasked };
             }
             Event::Remove => self.removed = true,
-            Event::Start | Event::Request | Event::ForceRetry | Event::Configure(_) | Event::Wake => self.unasked = 0,
+            Event::Disable => self.off = true,
+            Event::Start => (self.off, self.unasked) = (false, 0),
+            Event::Request | Event::ForceRetry | Event::Configure(_) | Event::Wake => self.unasked = 0,
             _ => {}
         }
     }
 
-    fn note(&mut self, action: Action) -> Result<(), TestCaseError> {
+    /// What an event is answered with, and what has to go with what.
+    fn judge(
+        &self,
+        now: Instant,
+        event: Event,
+        answer: Option<Admission>,
+        actions: &[Action],
+    ) -> Result<(), TestCaseError> {
+        let has = |wanted: fn(&Action) -> bool| actions.iter().any(wanted);
+        if has(|action| matches!(action, Action::Notice(Notice::Connected | Notice::Reconnected { .. }))) {
+            prop_assert!(has(|action| *action == Action::FlushHeld), "who was held is sent: {:?}", actions);
+            prop_assert!(
+                has(|action| *action == Action::SettleOverdue(true)),
+                "who was overdue is told: {:?}",
+                actions
+            );
+        }
+        if has(|action| *action == Action::Notice(Notice::AttemptFailed)) {
+            prop_assert!(has(|action| matches!(action, Action::RejectHeld(_))), "who was held is told: {:?}", actions);
+            prop_assert!(
+                has(|action| *action == Action::SettleOverdue(false)),
+                "who was overdue is told: {:?}",
+                actions
+            );
+        }
+        if has(|action| matches!(action, Action::Tear(_))) {
+            prop_assert!(has(|action| matches!(action, Action::FailInFlight(_))), "who waits is told: {:?}", actions);
+        }
+        let starts = has(|action| matches!(action, Action::Spawn(_)));
+        prop_assert!(!(starts && self.off), "a start of what is switched off");
+        match (event, answer) {
+            (Event::Request, Some(Admission::Forward)) => prop_assert!(self.connected),
+            (Event::Request, Some(Admission::Hold)) => {
+                prop_assert!(!self.connected && !self.removed && !self.off);
+            }
+            (Event::Request, Some(Admission::Reject(why))) => {
+                prop_assert!(!self.connected);
+                prop_assert_eq!(why == Rejection::Disabled, self.off && !self.removed);
+            }
+            _ => {}
+        }
+        if event == Event::Request && starts {
+            let soon = self.spawned_at.is_some_and(|last| now < last + self.apart);
+            prop_assert!(!soon, "attempts that requests cause are too close to each other");
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, now: Instant, action: Action) -> Result<(), TestCaseError> {
         match action {
             Action::Spawn(generation) => {
+                self.spawned_at = Some(now);
                 prop_assert_eq!(self.dying, None, "a spawn while a tree is dying");
                 prop_assert_eq!(self.live, None, "a spawn while one is live");
                 prop_assert!(!self.removed, "a spawn after the end");
@@ -165,7 +228,9 @@ impl Book {
                 self.dying = self.live.take();
                 self.connected = false;
             }
-            Action::Arm(token, _) => prop_assert!(self.armed.insert(token.0), "a token is used once"),
+            Action::Arm(token, at) => {
+                prop_assert!(at >= now && self.armed.insert(token.0), "a timer of the past, or a token that was used");
+            }
             Action::Disarm(token) => prop_assert!(self.armed.remove(&token.0), "only what is armed is disarmed"),
             // The first connection is no restart.
             Action::Notice(Notice::Connected) => self.unasked = 0,
@@ -177,6 +242,7 @@ impl Book {
 
     fn check(&self, life: &Lifecycle) -> Result<(), TestCaseError> {
         prop_assert_eq!((self.live, self.dying), (life.live(), life.dying()));
+        prop_assert_eq!(self.counts, life.counts());
         prop_assert_eq!(self.connected, life.is_connected(), "a live and established server is Connected");
         let armed = self.armed.len();
         match life.state() {
@@ -239,19 +305,26 @@ fn event(step: &Step, book: &Book, life: &Lifecycle) -> Option<Event> {
 /// Feeds one event and checks everything.
 fn feed(machine: &mut Machine, book: &mut Book, event: Event) -> Result<(), TestCaseError> {
     let stale = book.is_stale(event);
-    let (before, counts) = (machine.life.state().clone(), machine.life.counts());
+    let before = machine.life.state().clone();
     let answer = machine.on(event);
     prop_assert_eq!(answer.is_some(), matches!(event, Event::Request) || answer.is_some_and(is_refusal));
     if stale {
         prop_assert_eq!(&machine.actions[..], &[Action::Notice(Notice::Stale)]);
         prop_assert_eq!(machine.life.state(), &before);
-        prop_assert_eq!(machine.life.counts(), (counts.0 + 1, counts.1));
+        book.counts.0 += 1;
         return book.check(&machine.life);
     }
     prop_assert!(!machine.told(Notice::Stale), "{:?} is current", event);
+    let was_there = book.connected;
     book.before(event);
-    for action in machine.actions.clone() {
-        book.note(action)?;
+    let actions = machine.actions.clone();
+    book.judge(machine.now, event, answer, &actions)?;
+    for action in actions {
+        book.note(machine.now, action)?;
+    }
+    if answer == Some(Admission::Hold) {
+        let comes = book.live.is_some() || book.dying.is_some() || !book.armed.is_empty();
+        prop_assert!(comes && !was_there, "a request is held, and nothing is on its way: {:?}", machine.life.state());
     }
     book.check(&machine.life)
 }
@@ -260,28 +333,41 @@ fn is_refusal(admission: Admission) -> bool {
     matches!(admission, Admission::Reject(_))
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
-
-    #[test]
-    fn a_slot_owns_one_process_and_forgets_none(server in policy(), steps in steps()) {
-        let life = Lifecycle::new(Policy::new(&server), server.enabled, 1);
-        let mut machine = Machine { life, now: base(), actions: Vec::new() };
-        let mut book = Book { stable_at_once: server.restart.min_uptime.is_zero(), ..Book::default() };
-        feed(&mut machine, &mut book, Event::Start)?;
-        for step in &steps {
-            if let Step::Wait(seconds) = step {
-                machine.wait(*seconds);
-            }
-            if let Some(event) = event(step, &book, &machine.life) {
-                feed(&mut machine, &mut book, event)?;
-            }
+/// Plays a walk to its end.
+fn walk(server: &Server, steps: &[Step]) -> Result<(), TestCaseError> {
+    let life = Lifecycle::new(Policy::new(server), server.enabled, 1);
+    let mut machine = Machine { life, now: base(), actions: Vec::new() };
+    let mut book = Book {
+        off: !server.enabled,
+        stable_at_once: server.restart.min_uptime.is_zero(),
+        apart: server.restart.min_attempt_interval,
+        ..Book::default()
+    };
+    feed(&mut machine, &mut book, Event::Start)?;
+    for step in steps {
+        if let Step::Wait(seconds) = step {
+            machine.wait(*seconds);
         }
-        feed(&mut machine, &mut book, Event::Remove)?;
-        if let Some(dying) = book.dying {
-            feed(&mut machine, &mut book, Event::TornDown(dying, true))?;
+        if let Some(event) = event(step, &book, &machine.life) {
+            feed(&mut machine, &mut book, event)?;
         }
-        prop_assert_eq!(machine.life.state(), &State::Disconnected { removed: true });
-        prop_assert!(book.live.is_none() && book.dying.is_none() && book.armed.is_empty(), "nothing is owned");
     }
+    feed(&mut machine, &mut book, Event::Remove)?;
+    if let Some(dying) = book.dying {
+        feed(&mut machine, &mut book, Event::TornDown(dying, true))?;
+    }
+    prop_assert_eq!(machine.life.state(), &State::Disconnected { removed: true });
+    prop_assert!(book.live.is_none() && book.dying.is_none() && book.armed.is_empty(), "nothing is owned");
+    Ok(())
+}
+
+/// `MODEL_STEPS` makes it longer.
+#[test]
+fn a_slot_owns_one_process_and_forgets_none() {
+    model("lifecycle", 40_000, |done| {
+        proptest!(ProptestConfig::with_cases(50), |(server in policy(), steps in steps())| {
+            done.add(steps.len());
+            walk(&server, &steps)?;
+        });
+    });
 }
