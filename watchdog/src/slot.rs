@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{mpsc, watch};
 
 use crate::back::Fence;
-use crate::back::runtime::Runtime;
-use crate::back::stdio::StdioRuntime;
+use crate::back::runtime::{Back, Runtime};
+use crate::back::stdio::Stdio;
 use crate::config::Server;
 use crate::core::ids::Generation;
 use crate::core::slot::{Effect, Role, Slot};
@@ -66,6 +66,7 @@ pub struct Driver {
     server: Arc<Server>,
     name: Arc<str>,
     front: Front,
+    back: Box<dyn Back>,
     runtime: Option<(Generation, Box<dyn Runtime>)>,
     chains: Chains,
     managed: Managed,
@@ -95,6 +96,12 @@ impl Driver {
     /// A driver for a server, and the way to it; nothing is started yet.
     #[must_use]
     pub fn new(parts: Parts) -> (Self, SlotHandle) {
+        Self::over(Box::new(Stdio), parts)
+    }
+
+    /// The same for a server that is reached in this way.
+    #[must_use]
+    pub fn over(back: Box<dyn Back>, parts: Parts) -> (Self, SlotHandle) {
         let Parts { server, role, registry, front, log, events, toolbox } = parts;
         let managed = Managed::new(toolbox);
         let mut core = Slot::new(server.clone(), role, fastrand::u64(..));
@@ -126,6 +133,7 @@ impl Driver {
             managed,
             server,
             front,
+            back,
             runtime: None,
             clock: Clock::new(),
             effects: Vec::new(),
@@ -280,10 +288,10 @@ impl Driver {
 
     /// Starts a process. Its predecessor's tree is gone, or there was none.
     fn spawn(&mut self, now: std::time::Instant, generation: Generation) {
-        match StdioRuntime::start(&self.server.command, self.server.limits.max_line, self.log.clone()) {
+        match self.back.start(&self.server, &self.log) {
             Ok(runtime) => {
                 self.fenced(runtime.fence().cloned());
-                self.runtime = Some((generation, Box::new(runtime)));
+                self.runtime = Some((generation, runtime));
             }
             Err(error) => {
                 self.runtime = None;
@@ -294,3 +302,6 @@ impl Driver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

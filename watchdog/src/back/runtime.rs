@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::Fence;
 use super::facts::Processes;
+use super::{Fence, StartError};
+use crate::config::Server;
 use crate::core::slot::Lost;
 use crate::exit::Exit;
+use crate::telemetry::LogHandle;
 use crate::wire::lines::Line;
 
 /// What happens to a runtime.
@@ -38,6 +40,15 @@ pub enum News {
         /// Processes that could not be ended.
         survivors: Vec<u32>,
     },
+}
+
+/// What starts the runtimes of a slot, one a generation.
+pub trait Back: Send {
+    /// Starts the next one. Nothing is left of the one before.
+    ///
+    /// # Errors
+    /// Where nothing could be started that would tell of itself; what its program does wrong is [`News`].
+    fn start(&mut self, server: &Server, log: &LogHandle) -> Result<Box<dyn Runtime>, StartError>;
 }
 
 /// One generation of a server. It is polled by the one task that owns it.

@@ -14,9 +14,9 @@ use bytes::{Bytes, BytesMut};
 use tokio::time::{Sleep, sleep};
 
 use super::facts::Processes;
-use super::runtime::{News, Runtime};
+use super::runtime::{Back, News, Runtime};
 use super::{Child, ChildEvent, Fence, StartError, cannot_start};
-use crate::config::{Bounds, Command};
+use crate::config::{Bounds, Command, Server};
 use crate::core::ending::Ending;
 use crate::core::slot::Lost;
 use crate::event_loop::yield_turn;
@@ -36,6 +36,16 @@ const READ_STDERR: usize = 4 * 1024;
 const DRAIN: usize = 4 << 20;
 /// Lines of stderr that go into errors.
 const TAIL_LINES: usize = 10;
+
+/// Starts processes.
+#[derive(Debug)]
+pub struct Stdio;
+
+impl Back for Stdio {
+    fn start(&mut self, server: &Server, log: &LogHandle) -> Result<Box<dyn Runtime>, StartError> {
+        Ok(Box::new(StdioRuntime::start(&server.command, server.limits.max_line, log.clone())?))
+    }
+}
 
 /// One process.
 pub struct StdioRuntime {

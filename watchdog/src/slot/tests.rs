@@ -1,0 +1,3 @@
+//! The driver with everything behind it but processes.
+
+mod simulation;

@@ -1,0 +1,133 @@
+//! A whole day of one server and its client, in seconds: the real driver, core and chain task over scripted processes, a client
+//! on a socket, an operator, and paused time. A seed decides everything, so that what it shows can be seen again.
+//!
+//! What has to hold is checked where it happens: by the processes ([`server`]), by the client ([`client`]), and at the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+
+use crate::config::{EventForm, EventFormat, Events, Server};
+use crate::core::slot::Role;
+use crate::core::testing::{secs, server as usual};
+use crate::events::{Bus, EventWriter};
+use crate::exit::Exit;
+use crate::front::{Client, Front};
+use crate::probe::Registry;
+use crate::slot::{Driver, Parts};
+use crate::stream::{Sink, Source};
+use crate::telemetry::LogHandle;
+
+mod client;
+mod operator;
+mod server;
+mod world;
+
+use world::{Shared, World};
+
+const DAY: Duration = secs(24 * 60 * 60);
+/// After the client has closed its end, the watchdog has ended by then: what is in flight may be drained, and a process may need
+/// its whole ladder.
+const LAST: Duration = secs(60);
+
+/// How the server is supervised: as usual, with a check every two minutes and delays that are spread by chance.
+fn config() -> Server {
+    let mut server = usual();
+    server.health.interval = Some(secs(120));
+    server.health.jitter = 0.1;
+    server.restart.jitter = 0.2;
+    server
+}
+
+/// What a simulation has seen.
+struct Seen {
+    /// Everything that was said and that happened, line by line.
+    log: String,
+    counts: world::Counts,
+}
+
+fn simulate(seed: u64, length: Duration) -> Seen {
+    // The driver takes its seeds from here.
+    fastrand::seed(seed);
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    LocalSet::new().block_on(&runtime, live(seed, length))
+}
+
+async fn live(seed: u64, length: Duration) -> Seen {
+    let world: Shared = World::new(seed);
+    let events =
+        Events { stderr: EventForm::Off, format: EventFormat::Jsonl, file: None, ring: 1 << 20, throttle: None };
+    let events = Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring);
+    let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+    let source = Source::own_pipe(near.try_clone().unwrap().into()).unwrap();
+    let sink = Sink::own_pipe(near.into()).unwrap();
+    far.set_nonblocking(true).unwrap();
+    let server = Arc::new(config());
+    let (driver, handle) = Driver::over(
+        Box::new(server::Processes::new(world.clone())),
+        Parts {
+            server: server.clone(),
+            role: Role::default(),
+            registry: Registry::with_builtins(),
+            front: Front::only(Client::new(source, sink, server.limits.max_line)),
+            log: LogHandle::discard(),
+            events: events.clone(),
+            toolbox: None,
+        },
+    );
+    let driving = tokio::task::spawn_local(driver.run());
+    let operating = tokio::task::spawn_local(operator::operate(world.clone(), handle, length));
+    client::live(world.clone(), UnixStream::from_std(far).unwrap(), length, LAST).await;
+    let exit = tokio::time::timeout(LAST, driving).await.expect("the watchdog ends").unwrap();
+    operating.abort();
+    assert_eq!(exit, Exit::Done);
+    let mut world = world.lock().unwrap();
+    world.check_end();
+    let mut log = std::mem::take(&mut world.log);
+    for record in events.recent(usize::MAX, |_| true) {
+        log.push_str(&format!("{} {}\n", record.event.name(), record.event.data()));
+    }
+    Seen { log, counts: world.counts.clone() }
+}
+
+/// The first line in which two logs differ.
+fn difference(one: &str, other: &str) -> Option<String> {
+    let differs = one.lines().zip(other.lines()).find(|(one, other)| one != other);
+    let longer = || (one.len() != other.len()).then(|| "one is longer".to_owned());
+    differs.map(|(one, other)| format!("{one}\n{other}")).or_else(longer)
+}
+
+#[test]
+fn a_day_keeps_every_promise() {
+    let Seen { log, counts } = simulate(1, DAY);
+    println!("a day: {} lines, {counts:?}", log.lines().count());
+    // A day in which little happens would show little.
+    assert!(counts.requests > 3000 && counts.processes > 20 && counts.deaths > 10, "{counts:?}");
+    assert!(counts.hangs > 3 && counts.slow > 20 && counts.commands > 5 && counts.suspensions > 0, "{counts:?}");
+}
+
+#[test]
+fn a_seed_says_everything() {
+    let hours = secs(6 * 60 * 60);
+    let (one, other) = (simulate(2, hours), simulate(2, hours));
+    assert_eq!(difference(&one.log, &other.log), None);
+    assert!(difference(&one.log, &simulate(3, hours).log).is_some(), "another seed is another day");
+}
+
+/// Many days: `SIMULATION_DAYS=100 cargo test --release -p mcp-watchdog --lib many_days -- --ignored --nocapture`, from the seed
+/// in `SIMULATION_SEED` on.
+#[test]
+#[ignore = "as long as is asked for"]
+fn many_days_keep_every_promise() {
+    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().expect(name));
+    let first = number("SIMULATION_SEED", 1);
+    let mut all = world::Counts::default();
+    for seed in first..first + number("SIMULATION_DAYS", 10) {
+        println!("day {seed}");
+        all.add(&simulate(seed, DAY).counts);
+    }
+    println!("{all:?}");
+}
