@@ -148,5 +148,8 @@ impl Control {
     }
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "fuzzing needs a part of it"))]
+pub(crate) mod fake;
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,8 @@ mod event_loop;
 pub mod events;
 pub mod exit;
 pub mod front;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod guard;
 mod init;
 mod os;

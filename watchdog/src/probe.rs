@@ -15,7 +15,7 @@ pub mod plugin;
 #[cfg(not(feature = "plugins"))]
 #[path = "probe/no_plugin.rs"]
 pub(crate) mod plugin;
-mod printed;
+pub(crate) mod printed;
 pub mod registry;
 mod run;
 pub mod tell;

@@ -1,8 +1,8 @@
 //! The API over slots that are only channels: no process, no socket.
 
+mod asking;
 mod document;
 mod events;
-pub(super) mod fake;
 mod probes;
 pub(super) mod schema;
 
@@ -16,8 +16,8 @@ use futures_util::stream::{self, StreamExt};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
+use crate::control::fake::{Fake, FakeSlot};
 use crate::engine::Order;
-use fake::{Fake, FakeSlot};
 
 #[tokio::test]
 async fn s168_s222_every_server_is_listed_whatever_its_state() {

@@ -26,7 +26,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 const REST: usize = 128 * 1024;
 
 /// A pipe to which a process of a probe writes lines. Dropping it tells of the lines that the log did not get.
-pub(super) struct Printed {
+pub(crate) struct Printed {
     /// `None` after its end.
     source: Option<Source>,
     lines: StderrTail,
@@ -43,7 +43,7 @@ impl Printed {
     ///
     /// # Errors
     /// Where the event loop does not take the descriptor.
-    pub(super) fn new(pipe: OwnedFd, name: String, log: LogHandle) -> io::Result<Self> {
+    pub(crate) fn new(pipe: OwnedFd, name: String, log: LogHandle) -> io::Result<Self> {
         Ok(Self {
             source: Some(Source::own_pipe(pipe)?),
             lines: StderrTail::new(),
@@ -55,7 +55,7 @@ impl Printed {
     }
 
     /// Reads a piece. Ready at the end, which comes when every process that may print has ended.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(source) = &mut self.source else { return Poll::Ready(()) };
         if let Some(pause) = &mut self.pause {
             ready!(pause.as_mut().poll(cx));
@@ -76,7 +76,7 @@ impl Printed {
     }
 
     /// Reads what its process has printed before it ended.
-    pub(super) fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         let mut read = 0;
         while let Some(source) = &mut self.source {
             self.buffer.clear();

@@ -299,5 +299,7 @@ fn is_id(raw: &[u8]) -> bool {
     raw.first() == Some(&b'"') || is_number(raw)
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod oracle;
 #[cfg(test)]
 mod tests;

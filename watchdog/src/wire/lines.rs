@@ -185,5 +185,7 @@ fn length(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod reference;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::*;
-use crate::control::tests::fake::{Fake, FakeSlot};
+use crate::control::fake::{Fake, FakeSlot};
 use crate::control::tests::schema::faults;
 use crate::engine::Handle;
 use crate::events::{Event, EventKind};

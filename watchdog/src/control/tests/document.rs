@@ -6,9 +6,9 @@ use axum::body::Body;
 use axum::http::{Method, Request};
 use serde_json::Value;
 
-use super::fake::{Fake, FakeSlot};
 use super::schema::faults;
 use crate::control::document;
+use crate::control::fake::{Fake, FakeSlot};
 use crate::engine::Order;
 
 /// The described operations: method, path, and what is said of it.

@@ -7,7 +7,7 @@ use axum::http::{Request, header};
 use futures_util::StreamExt;
 use serde_json::Value;
 
-use super::fake::{Fake, FakeSlot};
+use crate::control::fake::{Fake, FakeSlot};
 use crate::events::{Event, EventKind};
 
 pub(super) fn happen(fake: &Fake, server: &str) {

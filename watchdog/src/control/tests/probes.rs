@@ -7,8 +7,8 @@ use axum::http::Request;
 use tokio::time::Instant;
 use tower::ServiceExt;
 
-use super::fake::{Fake, FakeSlot, count_connection};
 use crate::config::Require;
+use crate::control::fake::{Fake, FakeSlot, count_connection};
 use crate::control::router;
 
 #[tokio::test(start_paused = true)]

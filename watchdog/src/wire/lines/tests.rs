@@ -1,41 +1,10 @@
 use proptest::prelude::*;
 
+use super::reference::{reference, split};
 use super::*;
-
-/// All lines of a stream that arrives in such pieces, and what was dropped at its end.
-fn split(stream: &[u8], max_line: usize, pieces: impl IntoIterator<Item = usize>) -> (Vec<Line>, u64) {
-    let mut lines = Lines::new(max_line);
-    let mut found = Vec::new();
-    let mut rest = stream;
-    for length in pieces.into_iter().chain([stream.len()]) {
-        let (piece, after) = rest.split_at(length.min(rest.len()));
-        lines.spare(64).extend_from_slice(piece);
-        found.extend(&mut lines);
-        rest = after;
-    }
-    (found, lines.finish())
-}
 
 fn whole(text: &str) -> Line {
     Line::Whole(Bytes::copy_from_slice(text.as_bytes()))
-}
-
-/// The rules, applied to the stream as a whole.
-fn reference(stream: &[u8], max_line: usize) -> (Vec<Line>, u64) {
-    let mut pieces: Vec<&[u8]> = stream.split(|&byte| byte == b'\n').collect();
-    let torn = pieces.pop().unwrap_or_default();
-    let lines = pieces.into_iter().filter_map(|piece| {
-        let content = content(piece);
-        if content.len() > max_line {
-            let mut outline = Outline::default();
-            outline.feed(without_mark(piece));
-            let (kind, id) = outline.end();
-            return Some(Line::TooLong(Oversized { len: length(piece.len()), id, kind }));
-        }
-        let blank = content.trim_ascii().is_empty();
-        (!blank).then(|| Line::Whole(Bytes::copy_from_slice(content)))
-    });
-    (lines.collect(), length(torn.len()))
 }
 
 #[test]

@@ -1,18 +1,16 @@
-//! Slots that are only channels, behind a real handle and the real router.
+//! Slots that are only channels, behind a real handle and the real router: for tests and fuzzing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use serde_json::Value;
+use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
-use tower::ServiceExt;
 
-use super::super::access::Access;
-use super::super::{Plane, router};
+use super::access::Access;
+use super::connection::{self, Either};
+use super::{Plane, router};
 use crate::config::{EventForm, EventFormat, Events, Ready, Require};
 use crate::core::catalog::ListKind;
 use crate::core::slot::{Role, Slot, SlotSnapshot};
@@ -24,14 +22,14 @@ use crate::events::{Bus, EventKind, EventWriter};
 use crate::telemetry::LogHandle;
 
 /// A slot that does what it is told at once, as far as its picture goes.
-pub(in crate::control) struct FakeSlot {
-    pub(in crate::control) handle: SlotHandle,
-    pub(in crate::control) picture: watch::Sender<Published>,
-    pub(in crate::control) retries: Arc<AtomicU32>,
+pub(crate) struct FakeSlot {
+    pub(crate) handle: SlotHandle,
+    pub(crate) picture: watch::Sender<Published>,
+    pub(crate) retries: Arc<AtomicU32>,
 }
 
 impl FakeSlot {
-    pub(in crate::control) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let slot = Slot::new(Arc::new(server()), Role::default(), 1).snapshot();
         let (picture, published) = watch::channel(Published { slot, last_probe: None, fence: None });
         let (commands, orders) = mpsc::unbounded_channel();
@@ -43,26 +41,26 @@ impl FakeSlot {
         Self { handle, picture, retries }
     }
 
-    pub(in crate::control) fn connected(name: &str) -> Self {
+    pub(crate) fn connected(name: &str) -> Self {
         let slot = Self::new(name);
         slot.paint(connect);
         count_connection(&slot.handle.meter);
         slot
     }
 
-    pub(in crate::control) fn failed(name: &str) -> Self {
+    pub(crate) fn failed(name: &str) -> Self {
         let slot = Self::new(name);
         slot.paint(|slot| (slot.state, slot.status) = ("PermanentlyFailed", "failed"));
         slot
     }
 
-    pub(in crate::control) fn paint(&self, change: impl FnOnce(&mut SlotSnapshot)) {
+    pub(crate) fn paint(&self, change: impl FnOnce(&mut SlotSnapshot)) {
         self.picture.send_modify(|published| change(&mut published.slot));
     }
 }
 
 /// What a slot's task counts when it is connected for the first time.
-pub(in crate::control) fn count_connection(meter: &Meter) {
+pub(crate) fn count_connection(meter: &Meter) {
     let kind = EventKind::ServerConnected { pid: None, protocol_version: None, attempts_taken: 1, start_ms: 1 };
     meter.tally().event(Instant::now(), 1, &kind);
 }
@@ -134,45 +132,20 @@ fn alive() -> ProbeReport {
 }
 
 /// A process with these slots.
-pub(in crate::control) struct Fake {
-    pub(in crate::control) plane: Plane,
-    pub(in crate::control) events: Bus,
-    pub(in crate::control) orders: mpsc::UnboundedReceiver<Order>,
-    pub(in crate::control) closing: watch::Sender<bool>,
-    router: Router,
-}
-
-/// An answer, read to its end.
-pub(in crate::control) struct Answer {
-    pub(in crate::control) status: StatusCode,
-    pub(in crate::control) headers: HeaderMap,
-    pub(in crate::control) body: String,
-}
-
-impl Answer {
-    pub(in crate::control) fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
-    }
-
-    pub(in crate::control) fn media_type(&self) -> &str {
-        self.headers[header::CONTENT_TYPE].to_str().unwrap().split(';').next().unwrap()
-    }
-
-    #[track_caller]
-    pub(in crate::control) fn is_problem(&self, status: u16, code: &str) -> Value {
-        let problem = self.json();
-        assert_eq!((self.status.as_u16(), self.media_type()), (status, "application/problem+json"), "{problem}");
-        assert_eq!((problem["status"].as_u64(), problem["code"].as_str()), (Some(status.into()), Some(code)));
-        problem
-    }
+pub(crate) struct Fake {
+    pub(crate) plane: Plane,
+    pub(crate) events: Bus,
+    pub(crate) orders: mpsc::UnboundedReceiver<Order>,
+    pub(crate) closing: watch::Sender<bool>,
+    pub(crate) router: Router,
 }
 
 impl Fake {
-    pub(in crate::control) fn new(slots: &[&FakeSlot]) -> Self {
+    pub(crate) fn new(slots: &[&FakeSlot]) -> Self {
         Self::that_requires(Require::Any, slots)
     }
 
-    pub(in crate::control) fn that_requires(require: Require, slots: &[&FakeSlot]) -> Self {
+    pub(crate) fn that_requires(require: Require, slots: &[&FakeSlot]) -> Self {
         let events = Events { stderr: EventForm::Off, format: EventFormat::Jsonl, file: None, ring: 4, throttle: None };
         let events = Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring);
         let (sender, orders) = mpsc::unbounded_channel();
@@ -184,31 +157,8 @@ impl Fake {
         Self { plane, events, orders, closing, router }
     }
 
-    pub(in crate::control) async fn ask(&self, request: Request<Body>) -> axum::response::Response {
-        self.router.clone().oneshot(request).await.unwrap()
-    }
-
-    pub(in crate::control) async fn send(&self, request: Request<Body>) -> Answer {
-        let (parts, body) = self.ask(request).await.into_parts();
-        let body = String::from_utf8(to_bytes(body, usize::MAX).await.unwrap().to_vec()).unwrap();
-        Answer { status: parts.status, headers: parts.headers, body }
-    }
-
-    pub(in crate::control) async fn request(&self, method: Method, uri: &str) -> Answer {
-        self.send(Request::builder().method(method).uri(uri).body(Body::empty()).unwrap()).await
-    }
-
-    pub(in crate::control) async fn get(&self, uri: &str) -> Answer {
-        self.request(Method::GET, uri).await
-    }
-
-    pub(in crate::control) async fn post(&self, uri: &str) -> Answer {
-        self.request(Method::POST, uri).await
-    }
-
-    /// With a body of this type.
-    pub(in crate::control) async fn carry(&self, uri: &str, media_type: &str, body: impl Into<Body>) -> Answer {
-        let request = Request::post(uri).header(header::CONTENT_TYPE, media_type);
-        self.send(request.body(body.into()).unwrap()).await
+    /// Serves what comes over this stream, until it ends or `closing` does.
+    pub(crate) async fn serve(&self, stream: UnixStream) {
+        connection::serve(Either::Unix(stream), self.router.clone(), self.closing.subscribe()).await;
     }
 }
