@@ -136,7 +136,11 @@ impl Slot {
         let overdue = request.suspect_at.is_some_and(|at| at <= now);
         let line = request.line.clone().filter(|_| self.closing.is_none());
         match (request.method, line) {
-            (Method::Initialize, Some(line)) => self.hold_again(now, vec![request], line),
+            (Method::Initialize, Some(line)) => {
+                // A process has had it, whatever becomes of it at the next one.
+                request.repeated = true;
+                self.hold_again(now, vec![request], line);
+            }
             // A server that dies on the question for its era would die again: the client asks in the other era.
             (Method::Discover, _) if self.session.era() == Era::Probing => {
                 self.refuse(&request, Code::ServerDisconnected, reason.name(), out);

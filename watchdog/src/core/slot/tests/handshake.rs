@@ -266,3 +266,15 @@ fn s17_a_client_that_sends_no_opening_is_served_too() {
     world.call("2", "t");
     assert_eq!(world.server_got_methods(), ["tools/call"]);
 }
+
+#[test]
+fn an_opening_that_one_process_had_was_sent_though_the_next_one_never_read_it() {
+    let mut world = World::with_servers([Script::deaf(), Script::deaf()], |_| ());
+    world.say(INITIALIZE);
+    world.server_dies();
+    assert_eq!(world.server_got(), [INITIALIZE], "the second process");
+    world.server_dies_unread(1);
+    assert_eq!(world.client_got(), [""; 0], "it waits for the first connection");
+    world.tell(|slot, now, out| slot.signal(now, 15, out));
+    assert_eq!(refused(&world.client_got_one(), "0.0", -31000)["sent"], true);
+}
