@@ -27,7 +27,7 @@ pub use cpu::Cpu;
 pub use discover::Discover;
 pub use file::File;
 pub use http::Http;
-pub use memory::Memory;
+pub use memory::{Memory, memory_above};
 pub use ping::Ping;
 pub use process::Process;
 pub use tcp::Tcp;

@@ -27,17 +27,20 @@ pub struct Config {
 impl Probe for Memory {
     async fn check(&mut self, cx: &dyn Context) -> Verdict {
         let Some(resident) = cx.process().resident_bytes else { return Verdict::Unsupported };
-        if resident <= self.limit {
-            return Verdict::Pass;
-        }
-        // Upwards, so that what is above the limit also reads so.
-        let rounded = Size(resident.div_ceil(MEBIBYTE).saturating_mul(MEBIBYTE));
-        let told = format!("{rounded} of memory in use, above the limit of {}", Size(self.limit));
+        let Some(told) = memory_above(resident, self.limit) else { return Verdict::Pass };
         match cx.snapshot().in_flight {
             0 => Verdict::Fail(told),
             in_flight => Verdict::Busy(format!("{told}, with {in_flight} in flight")),
         }
     }
+}
+
+/// Says that a process tree uses more than a limit, both in bytes; `None` if it does not.
+#[must_use]
+pub fn memory_above(resident: u64, limit: u64) -> Option<String> {
+    // Upwards, so that what is above the limit also reads so.
+    let rounded = || Size(resident.div_ceil(MEBIBYTE).saturating_mul(MEBIBYTE));
+    (resident > limit).then(|| format!("{} of memory in use, above the limit of {}", rounded(), Size(limit)))
 }
 
 impl ProbeKind for Memory {

@@ -18,6 +18,7 @@ mod matrix;
 mod metrics;
 mod mgmt;
 mod operator;
+mod planned;
 mod plugin;
 mod plugin_sessions;
 mod plugin_time;

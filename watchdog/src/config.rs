@@ -121,6 +121,10 @@ pub struct Server {
     pub errors: Errors,
     /// Bounds.
     pub limits: Limits,
+    /// A server that nobody needs for so long is stopped until the next request.
+    pub idle_stop: Option<Duration>,
+    /// Files and folders whose changes replace the process. Absolute paths.
+    pub watch: Vec<PathBuf>,
 }
 
 /// What is started, without a shell.
@@ -271,6 +275,10 @@ pub struct Limits {
     pub max_line: usize,
     /// What becomes of lines of the server that are not messages.
     pub stray_stdout: StrayStdout,
+    /// A process that has run for so long is replaced between calls, give or take a tenth.
+    pub max_lifetime: Option<Duration>,
+    /// A process tree with more resident memory, in bytes, is replaced between calls.
+    pub memory: Option<u64>,
 }
 
 /// `limits.stray_stdout`.

@@ -18,6 +18,7 @@ pub mod own;
 pub mod refusal;
 pub mod session;
 pub mod slot;
+pub mod tasks;
 
 #[cfg(any(test, feature = "fuzzing"))]
 #[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "fuzzing needs a part of it"))]

@@ -44,6 +44,7 @@ mod sidecar;
 pub mod slot;
 pub mod stream;
 pub mod telemetry;
+pub mod watch;
 pub mod wire;
 
 use std::io::Write;

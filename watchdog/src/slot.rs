@@ -31,6 +31,7 @@ use crate::front::Front;
 use crate::probe::tell::Tell;
 use crate::probe::{Registry, Subject};
 use crate::telemetry::LogHandle;
+use crate::watch::Watch;
 use chain::Chains;
 use clock::Clock;
 use commands::ProbeWaiter;
@@ -70,6 +71,7 @@ pub struct Driver {
     runtime: Option<(Generation, Box<dyn Runtime>)>,
     chains: Chains,
     managed: Managed,
+    watch: Option<Watch>,
     clock: Clock,
     effects: Vec<Effect>,
     exit: Option<Exit>,
@@ -135,6 +137,7 @@ impl Driver {
             front,
             back,
             runtime: None,
+            watch: None,
             clock: Clock::new(),
             effects: Vec::new(),
             exit: None,
@@ -157,12 +160,21 @@ impl Driver {
     /// Serves until the end.
     pub async fn run(mut self) -> Exit {
         let now = self.clock.now();
+        self.watch_files();
         self.core.start(now, &mut self.effects);
         self.carry_out(now);
         let exit = std::future::poll_fn(|cx| self.poll_end(cx)).await;
         self.last_words().await;
         self.publish();
         exit
+    }
+
+    /// Watches the files of the configuration. Where that is not possible the server is served all the same.
+    fn watch_files(&mut self) {
+        self.watch = Watch::start(&self.server.watch).unwrap_or_else(|error| {
+            tracing::error!(target: "mcp", server = %self.name, "`watch` has no effect: {error}");
+            None
+        });
     }
 
     /// Whether the slot stays when its session has ended so: a client that came through a door has left.
@@ -250,6 +262,12 @@ impl Driver {
                 if let Some((_, runtime)) = &mut self.runtime {
                     runtime.kill();
                 }
+            }
+            Effect::Weigh(generation) => {
+                let live = self.runtime.as_ref().filter(|(live, _)| *live == generation);
+                let processes = live.and_then(|(_, runtime)| runtime.processes());
+                let resident = processes.and_then(|processes| processes.look().resident_bytes);
+                self.core.weighed(now, generation, resident, &mut self.effects);
             }
             Effect::StartChain { generation, trigger, limit } => {
                 let processes = self.runtime.as_ref().and_then(|(_, runtime)| runtime.processes());

@@ -75,6 +75,10 @@ pub(super) struct Options {
     #[arg(long, value_name = "N", help_heading = "Restarts")]
     max_attempts: Option<OsString>,
 
+    /// Restart the server between calls when this file or folder changes; may be repeated
+    #[arg(long, value_name = "PATH", action = clap::ArgAction::Append, help_heading = "Restarts")]
+    watch: Vec<OsString>,
+
     /// How long a request waits for a restart [default: 10s]
     #[arg(long, value_name = "DURATION", help_heading = "Restarts")]
     hold: Option<OsString>,
@@ -120,6 +124,9 @@ pub(super) fn settings(options: &Options, matches: &ArgMatches) -> Vec<Setting> 
             let at = indices(matches, &flag[2..].replace('-', "_")).last().copied().unwrap_or_default();
             typed.push((at, Setting::Named { flag, key, value: value.clone() }));
         }
+    }
+    if let Some(at) = indices(matches, "watch").last() {
+        typed.push((*at, Setting::Listed { flag: "--watch", key: "watch", values: options.watch.clone() }));
     }
     typed.extend(indices(matches, "set").into_iter().zip(options.set.iter().cloned().map(Setting::Set)));
     typed.sort_by_key(|(at, _)| *at);

@@ -143,7 +143,7 @@ impl View {
 
 fn exit_of(server: &Server) -> Exit {
     match server.condition() {
-        Condition::Connected => Exit::Done,
+        Condition::Connected | Condition::Standby => Exit::Done,
         Condition::Unknown if server.connected => Exit::Done,
         Condition::Degraded | Condition::Connecting | Condition::Reconnecting | Condition::Unknown => Exit::Failed,
         Condition::Disconnected | Condition::Failed | Condition::Disabling | Condition::Disabled => Exit::Down,

@@ -14,6 +14,7 @@ pub struct Server {
     pub name: String,
     pub state: String,
     pub connected: bool,
+    pub standby: bool,
     pub generation: u64,
     pub uptime_ms: Option<u64>,
     pub next_retry_ms: Option<u64>,
@@ -46,7 +47,9 @@ pub enum Condition {
     Degraded,
     Connecting,
     Reconnecting,
-    /// Not started yet, or ended on purpose.
+    /// Not running until the next request: not started yet, or stopped when it was idle.
+    Standby,
+    /// Ended on purpose.
     Disconnected,
     /// Its budget of attempts is used up.
     Failed,
@@ -77,6 +80,7 @@ impl Server {
             "Connected" => Condition::Connected,
             "Connecting" => Condition::Connecting,
             "Reconnecting" => Condition::Reconnecting,
+            "Disconnected" | "Disabling" if self.standby => Condition::Standby,
             "Disconnected" => Condition::Disconnected,
             "PermanentlyFailed" => Condition::Failed,
             "Disabling" => Condition::Disabling,
@@ -95,6 +99,7 @@ impl Condition {
             Self::Degraded => "degraded",
             Self::Connecting => "connecting",
             Self::Reconnecting => "reconnecting",
+            Self::Standby => "standby",
             Self::Disconnected => "disconnected",
             Self::Failed => "failed",
             Self::Disabling => "disabling",
@@ -133,6 +138,9 @@ mod tests {
         assert_eq!(condition("PermanentlyFailed", None), Condition::Failed);
         assert_eq!(condition("Disabled", None), Condition::Disabled);
         assert_eq!(condition("Dreaming", None), Condition::Unknown);
+        let standby = |state: &str| Server { state: state.to_owned(), standby: true, ..Server::default() }.condition();
+        assert_eq!((standby("Disconnected"), standby("Disabling")), (Condition::Standby, Condition::Standby));
+        assert_eq!(standby("Connecting"), Condition::Connecting);
     }
 
     #[test]

@@ -34,8 +34,16 @@ health: {jitter: 0.1, timeout: 60s, threshold: 3, on_unhealthy: warn}
 catalog: {serve_stale: true, announce: auto, on_permanent_failure: keep}
 retry: {tools: never}
 errors: {tool_calls: jsonrpc}
-limits: {max_line: 64MiB, stray_stdout: log, memory_max: unlimited, core: 0}
+limits:
+  max_line: 64MiB
+  stray_stdout: log
+  memory_max: unlimited
+  core: 0
+  max_lifetime: never
+  memory: unlimited
 isolation: guard
+idle_stop: never
+watch: []
 ";
 
 /// The other keys.

@@ -116,7 +116,9 @@ fn server(old: &Server, new: &Server) -> Vec<&'static str> {
         listen: "listen",
         tool_timeout: "tool_timeout",
         tool_timeouts: "tool_timeouts",
-        request_deadline: "request_deadline";
+        request_deadline: "request_deadline",
+        idle_stop: "idle_stop",
+        watch: "watch";
         in name, command, restart, handshake, shutdown, probe, health, catalog, retry, errors, limits
     });
     compare!(
@@ -187,7 +189,17 @@ fn server(old: &Server, new: &Server) -> Vec<&'static str> {
     );
     compare!(keys, old.retry, new.retry, Retry { tools: "retry.tools" });
     compare!(keys, old.errors, new.errors, Errors { tool_calls: "errors.tool_calls" });
-    compare!(keys, old.limits, new.limits, Limits { max_line: "limits.max_line", stray_stdout: "limits.stray_stdout" });
+    compare!(
+        keys,
+        old.limits,
+        new.limits,
+        Limits {
+            max_line: "limits.max_line",
+            stray_stdout: "limits.stray_stdout",
+            max_lifetime: "limits.max_lifetime",
+            memory: "limits.memory",
+        }
+    );
     keys
 }
 

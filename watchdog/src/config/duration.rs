@@ -149,5 +149,26 @@ impl FromText for FileLimit {
     }
 }
 
+/// What a process tree may use. No server could keep to less than the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MemoryLimit(pub(crate) Option<u64>);
+
+impl FromText for MemoryLimit {
+    const EXPECTED: &'static str = "a size from 1MiB on, or `unlimited`";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match SizeOrUnlimited::from_text(text)? {
+            SizeOrUnlimited(Some(bytes)) if bytes < 1 << 20 => {
+                Err(format!("must be at least 1MiB, not {}", quoted(text)))
+            }
+            SizeOrUnlimited(limit) => Ok(Self(limit)),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": ["string", "integer"], "minimum": 1_048_576, "pattern": format!("^({SIZE}|unlimited)$") })
+    }
+}
+
 #[cfg(test)]
 mod tests;

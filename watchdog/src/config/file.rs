@@ -10,7 +10,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::duration::{Above, FileLimit, LineLimit, OrOff, Size, SizeOrUnlimited};
+use super::duration::{Above, FileLimit, LineLimit, MemoryLimit, OrOff, Size, SizeOrUnlimited};
 use super::preset::Preset;
 use super::text::{Attempts, Count, Factor, Fraction, OomScoreAdj, ToolPrefix, Written};
 use super::words::{Announce, Dropped, Transport, Version};
@@ -148,6 +148,8 @@ pub(crate) struct Server {
     pub(crate) limits: Option<Limits>,
     pub(crate) isolation: Option<Written<Isolation>>,
     pub(crate) oom_score_adj: Option<Written<OomScoreAdj>>,
+    pub(crate) idle_stop: Option<Written<OrOff>>,
+    pub(crate) watch: Option<Vec<Written<String>>>,
     #[serde(rename = "type")]
     pub(crate) transport: Option<Written<Transport>>,
     pub(crate) url: Text,
@@ -251,6 +253,8 @@ pub(crate) struct Limits {
     pub(crate) memory_max: Option<Written<SizeOrUnlimited>>,
     pub(crate) open_files: Option<Written<Count>>,
     pub(crate) core: Option<Written<SizeOrUnlimited>>,
+    pub(crate) max_lifetime: Option<Written<OrOff>>,
+    pub(crate) memory: Option<Written<MemoryLimit>>,
 }
 
 /// `sharing`

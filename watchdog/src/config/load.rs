@@ -65,6 +65,15 @@ pub enum Setting {
         /// As typed.
         value: OsString,
     },
+    /// The same for an option that may be repeated.
+    Listed {
+        /// `--watch`
+        flag: &'static str,
+        /// `watch`
+        key: &'static str,
+        /// As typed, in their order.
+        values: Vec<OsString>,
+    },
     /// `--set KEY=VALUE`
     Set(OsString),
 }

@@ -23,6 +23,7 @@ mod process;
 mod restart;
 mod sockets;
 mod unused;
+mod watch;
 
 pub(crate) use process::config;
 
@@ -58,12 +59,18 @@ impl Merged<'_> {
 
     /// A key that names a file: expanded, and a relative one lies beside the file that names it.
     fn path(&self, dotted: &str, text: &str) -> Result<PathBuf, ConfigError> {
-        let wrong = |message: String| self.error(dotted, message);
+        let path: Vec<Step> = dotted.split('.').map(|key| Step::Key(key.to_owned())).collect();
+        self.path_at(&path, text)
+    }
+
+    /// The same for a value at a path.
+    fn path_at(&self, path: &[Step], text: &str) -> Result<PathBuf, ConfigError> {
+        let wrong = |message: String| self.error_at(path, message);
         if text.is_empty() {
             return Err(wrong("is empty".to_owned()));
         }
         let name = expand(text, |name| self.environment.get(name)).map_err(wrong)?;
-        let folder = self.tree.at(dotted).and_then(|node| self.sources.folder(node.origin.source));
+        let folder = self.sources.folder(self.tree.deepest(path).origin.source);
         Ok(folder.unwrap_or_else(|| Path::new("")).join(name))
     }
 }
@@ -118,6 +125,7 @@ pub(crate) fn server(
     let restart = keep(restart::settle(written.restart.unwrap_or_default(), context), &mut errors);
     let probe =
         keep(probe::settle(written.probe.unwrap_or_default(), command.as_ref(), context, warnings), &mut errors);
+    let watch = watch::settle(written.watch.as_deref().unwrap_or_default(), context, &mut errors);
     let (Some(command), Some(restart), Some(probe), true) = (command, restart, probe, errors.is_empty()) else {
         return Err(ConfigErrors(errors));
     };
@@ -140,6 +148,8 @@ pub(crate) fn server(
         retry: Retry { tools: need(written.retry.unwrap_or_default().tools, "retry.tools")? },
         errors: Errors { tool_calls: need(written.errors.unwrap_or_default().tool_calls, "errors.tool_calls")? },
         limits: limits(written.limits.unwrap_or_default())?,
+        idle_stop: need(written.idle_stop, "idle_stop")?.0,
+        watch,
     })
 }
 
@@ -203,5 +213,7 @@ fn limits(written: file::Limits) -> Result<Limits, ConfigError> {
     Ok(Limits {
         max_line: need(written.max_line, "limits.max_line")?.0,
         stray_stdout: need(written.stray_stdout, "limits.stray_stdout")?,
+        max_lifetime: need(written.max_lifetime, "limits.max_lifetime")?.0,
+        memory: need(written.memory, "limits.memory")?.0,
     })
 }

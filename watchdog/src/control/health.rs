@@ -91,31 +91,32 @@ fn of_server(name: &str) -> String {
     format!("server:{name}")
 }
 
-/// Not at its end, and as many servers connected as `ready.require` wants of those that are enabled.
+/// Not at its end, and as many servers connected, or standing by, as `ready.require` wants of those that are enabled.
 fn readiness(plane: &Plane, asked: &Asked) -> Vec<Check> {
     let ending = plane.handle().is_draining().then(|| "the watchdog is shutting down".to_owned());
     let mut checks = vec![Check { name: "shutdown".to_owned(), failure: ending, decides: true }];
-    let (mut enabled, mut connected) = (0, 0);
+    let (mut enabled, mut ready) = (0, 0);
     for slot in &*plane.handle().slots() {
         let picture = &slot.published.borrow().slot;
         let name = of_server(&slot.name);
-        let is_connected = picture.status == "connected";
+        // One that the next request starts is as good as one that runs.
+        let is_ready = picture.status == "connected" || picture.enabled && picture.standby;
         if picture.enabled && asked.counts(&name) {
             enabled += 1;
-            connected += usize::from(is_connected);
+            ready += usize::from(is_ready);
         }
-        checks.push(Check { name, failure: (!is_connected).then(|| picture.state.to_owned()), decides: false });
+        checks.push(Check { name, failure: (!is_ready).then(|| picture.state.to_owned()), decides: false });
     }
     let require = plane.shared.ready.require;
     let enough = match require {
-        Require::Any => connected > 0,
-        Require::All => connected == enabled && enabled > 0,
+        Require::Any => ready > 0,
+        Require::All => ready == enabled && enabled > 0,
     };
     let wanted = match require {
         Require::Any => "one is needed",
         Require::All => "all are needed",
     };
-    let failure = (!enough).then(|| format!("{connected} of {enabled} enabled servers connected, {wanted}"));
+    let failure = (!enough).then(|| format!("{ready} of {enabled} enabled servers connected or standing by, {wanted}"));
     checks.push(Check { name: "servers".to_owned(), failure, decides: true });
     checks
 }

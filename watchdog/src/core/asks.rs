@@ -95,6 +95,12 @@ impl Asks {
         }
     }
 
+    /// Whether the client owes this generation an answer.
+    #[must_use]
+    pub fn is_owed_to(&self, generation: Generation) -> bool {
+        self.open.values().any(|ask| ask.generation == generation)
+    }
+
     /// The live server withdraws its question: the id that the client knows it by.
     pub fn withdrawn(&mut self, generation: Generation, id: &IdKey) -> Option<Id> {
         let known = self.open.iter().find(|(_, ask)| ask.generation == generation && ask.id.key == *id);

@@ -40,6 +40,11 @@ impl Backoff {
         self.attempts = self.attempts.saturating_add(1);
     }
 
+    /// The attempt that was noted last does not count: it followed a planned end, and no failure.
+    pub const fn give_back(&mut self) {
+        self.attempts = self.attempts.saturating_sub(1);
+    }
+
     /// The attempts of this row.
     #[must_use]
     pub const fn attempts(&self) -> u32 {

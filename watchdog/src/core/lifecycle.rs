@@ -59,6 +59,10 @@ pub struct Lifecycle {
     attempted: bool,
     /// Whether it was removed from `PermanentlyFailed`.
     ended_failed: bool,
+    /// Whether the next request starts a process, and nothing else does.
+    standby: bool,
+    /// Whether it was removed while that was so.
+    ended_standby: bool,
     /// Whether this follows the session of another client, whose attempts count.
     follows: bool,
     next_token: u64,
@@ -83,6 +87,8 @@ impl Lifecycle {
             last_attempt: None,
             attempted: false,
             ended_failed: false,
+            standby: false,
+            ended_standby: false,
             follows: false,
             next_token: 0,
             connected_once: false,
@@ -101,6 +107,7 @@ impl Lifecycle {
         Self {
             state,
             backoff: self.backoff.clone(),
+            ended_standby: self.ended_standby,
             follows: true,
             generation: self.generation,
             close_failures: self.close_failures,
@@ -138,6 +145,12 @@ impl Lifecycle {
     #[must_use]
     pub const fn is_connected(&self) -> bool {
         matches!(self.state, State::Connected(_))
+    }
+
+    /// Whether no process is wanted until somebody asks for something: it was not started yet, or stopped when it was idle.
+    #[must_use]
+    pub const fn is_standby(&self) -> bool {
+        self.standby
     }
 
     /// Whether the client's session was ever established with a server.
@@ -233,6 +246,8 @@ impl Lifecycle {
             Event::Cancel => {}
             Event::Configure(replace) => self.configured(now, replace, out),
             Event::Wake => self.wake(now, out),
+            Event::Replace(reason) => self.replace_as_planned(now, reason, out),
+            Event::Idle => self.stand_by(out),
         }
         None
     }

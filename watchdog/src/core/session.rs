@@ -249,6 +249,12 @@ impl Session {
         self.subscriptions.retain(|(known, _)| **known != *uri);
     }
 
+    /// Whether the client wants to hear of changes of single resources.
+    #[must_use]
+    pub const fn has_subscriptions(&self) -> bool {
+        !self.subscriptions.is_empty()
+    }
+
     /// The recorded `initialize`, for a replay.
     #[must_use]
     pub fn replay_opening(&self) -> Option<&Bytes> {

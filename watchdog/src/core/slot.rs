@@ -10,10 +10,12 @@ mod batch;
 mod client;
 mod closing;
 mod effect;
+mod idle;
 mod manage;
 mod notices;
 mod opening;
 mod operator;
+mod planned;
 mod probing;
 mod process;
 mod server;
@@ -45,6 +47,7 @@ use crate::config::{RetryTools, Server};
 use crate::events::Throttle;
 use crate::exit::Exit;
 use manage::Manage;
+use planned::Planned;
 
 /// How far the session with the live process is established.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +146,7 @@ pub struct Slot {
     opening_deadline: Option<Instant>,
     timers: Vec<(Token, Instant)>,
     health_at: Option<Instant>,
+    planned: Planned,
     chain: Option<ChainRun>,
     /// Whether the server is known to answer in order.
     serial: bool,
@@ -211,6 +215,7 @@ impl Slot {
             opening_deadline: None,
             timers: Vec::new(),
             health_at: None,
+            planned: Planned::default(),
             chain: None,
             serial: false,
             last_client_answer: None,
@@ -306,7 +311,7 @@ impl Slot {
             self.first_answer_at(),
             self.parked_until,
         ];
-        earliest([timers, drain, ledger, earliest(others)])
+        earliest([timers, drain, ledger, earliest(others), self.planned.wake(self.clock)])
     }
 
     /// Does what is due.
@@ -325,6 +330,7 @@ impl Slot {
         self.check_health(now, out);
         self.check_drain(now, out);
         self.check_first_word(now, out);
+        self.check_planned(now, out);
     }
 
     /// This process was stopped, or starved, for so long: nobody is judged by a deadline that came nearer meanwhile.
@@ -338,11 +344,13 @@ impl Slot {
             closing.drain_until = closing.drain_until.map(|at| at + gap);
         }
         self.opening_deadline = self.opening_deadline.map(|at| at + gap);
+        self.planned.used_at = self.planned.used_at.map(|at| at + gap);
     }
 
     /// The machine slept, or this process was stopped for long, by `jump`: delays mean nothing any more, and the server may be
     /// gone without a word.
     pub fn wake(&mut self, now: Instant, jump: Duration, out: &mut Vec<Effect>) {
+        self.used(now);
         self.emit_clock_jump(jump, out);
         self.event(now, Event::Wake, out);
     }

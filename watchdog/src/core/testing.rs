@@ -74,7 +74,9 @@ pub(crate) fn server() -> Server {
         catalog: Catalog { serve_stale: true, announce: true, keep_on_permanent_failure: true },
         retry: Retry { tools: RetryTools::Never },
         errors: Errors { tool_calls: ToolErrors::Jsonrpc },
-        limits: Limits { max_line: 64 << 20, stray_stdout: StrayStdout::Log },
+        limits: Limits { max_line: 64 << 20, stray_stdout: StrayStdout::Log, max_lifetime: None, memory: None },
+        idle_stop: None,
+        watch: Vec::new(),
     }
 }
 

@@ -30,6 +30,8 @@ pub struct ServerStatus {
     pub closing: bool,
     pub connected: bool,
     pub enabled: bool,
+    /// Whether no process is wanted now and the next request starts one: not started yet, or stopped when it was idle.
+    pub standby: bool,
     /// `stdio`.
     pub transport: String,
     /// The program, without its arguments: those may hold secrets.
@@ -53,6 +55,8 @@ pub struct ServerStatus {
     pub reconnect_attempt: Option<u32>,
     /// Why it is being brought back.
     pub reason: Option<String>,
+    /// Why it will be replaced as soon as nothing is in flight.
+    pub replacement_due: Option<String>,
     pub error_message: Option<String>,
     /// What went wrong last; kept after a reconnection.
     pub last_error: Option<String>,
@@ -131,6 +135,7 @@ impl ServerStatus {
             closing: slot.closing,
             connected,
             enabled: slot.enabled,
+            standby: slot.standby,
             transport: "stdio".to_owned(),
             command: identity.command.to_owned(),
             generation: slot.generation,
@@ -144,6 +149,7 @@ impl ServerStatus {
             next_retry_ms: slot.next_attempt.map(|at| millis(at.saturating_duration_since(now))),
             reconnect_attempt: (!connected && slot.attempts > 0).then_some(slot.attempts),
             reason: slot.reason.map(str::to_owned),
+            replacement_due: slot.replacement_due.map(str::to_owned),
             error_message: slot.last_error.clone(),
             last_error: slot.last_error.clone(),
             last_exit: slot.last_exit.map(LastExit::of),

@@ -61,7 +61,9 @@ impl EventKind {
                     "outOfMemory": matches!(exit, Ending::OutOfMemory { .. }),
                 })
             }
-            Self::ServerKilled { pid, reason } => json!({ "pid": pid, "reason": reason }),
+            Self::ServerKilled { pid, reason, is_warning: _ } => json!({ "pid": pid, "reason": reason }),
+            Self::ServerReplacementDue { reason, detail } => json!({ "reason": reason, "detail": detail }),
+            Self::ServerIdle { idle_ms } => json!({ "idleMs": idle_ms }),
             Self::CloseFailed { error, survivors } => json!({ "error": error, "survivors": survivors }),
             Self::McpRestartFailed { attempt, reason, last_error, is_error: _ } => {
                 json!({ "attempt": attempt, "reason": reason, "lastError": last_error })

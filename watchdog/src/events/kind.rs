@@ -67,7 +67,16 @@ pub enum EventKind {
     /// The process ended. The tail of its stderr goes along.
     ServerExited { pid: u32, exit: Ending, uptime_ms: u64, stderr_tail: Vec<String> },
     /// The watchdog killed it.
-    ServerKilled { pid: Option<u32>, reason: Text },
+    ServerKilled {
+        pid: Option<u32>,
+        reason: Text,
+        /// Whether nobody wanted that: the level, and not part of the data.
+        is_warning: bool,
+    },
+    /// The watchdog is going to replace it between two calls, and the figures that made it decide so.
+    ServerReplacementDue { reason: Text, detail: String },
+    /// Nobody has needed it for so long: it is stopped until the next request.
+    ServerIdle { idle_ms: u64 },
     /// The end of a server's process tree did not go well.
     CloseFailed { error: String, survivors: Vec<u32> },
     /// The probe failed, and the first attempt after it too; or an attempt failed.
@@ -137,6 +146,8 @@ impl EventKind {
             Self::ServerDisabled { .. } => "server_disabled",
             Self::ServerExited { .. } => "server_exited",
             Self::ServerKilled { .. } => "server_killed",
+            Self::ServerReplacementDue { .. } => "server_replacement_due",
+            Self::ServerIdle { .. } => "server_idle",
             Self::CloseFailed { .. } => "close_failed",
             Self::McpRestartFailed { .. } => "mcp_restart_failed",
             Self::McpRestartInProgress { .. } => "mcp_restart_in_progress",
@@ -175,7 +186,7 @@ impl EventKind {
             | Self::PluginError { .. } => Level::Error,
             Self::ServerReconnecting { .. }
             | Self::McpRestartFailed { .. }
-            | Self::ServerKilled { .. }
+            | Self::ServerKilled { is_warning: true, .. }
             | Self::CloseFailed { .. }
             | Self::ServerHealthDegraded { .. }
             | Self::ToolTimeout { .. }

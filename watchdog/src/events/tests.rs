@@ -96,7 +96,17 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             Info,
             "process 77 ended after 1m 1s: SIGKILL",
         ),
-        (E::ServerKilled { pid: Some(77), reason: "probe-failure".into() }, Warn, "stopping process 77: probe-failure"),
+        (
+            E::ServerKilled { pid: Some(77), reason: "probe-failure".into(), is_warning: true },
+            Warn,
+            "stopping process 77: probe-failure",
+        ),
+        (
+            E::ServerReplacementDue { reason: "files-changed".into(), detail: "a.py has changed".into() },
+            Info,
+            "to be replaced between calls: files-changed; a.py has changed",
+        ),
+        (E::ServerIdle { idle_ms: 600_000 }, Info, "nobody has needed it for 10m: stopping until the next request"),
         (
             E::CloseFailed { error: "two processes stay".into(), survivors: vec![8, 9] },
             Warn,
@@ -181,13 +191,20 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
     ]
 }
 
-/// events.md, section 1, all of it, and `probe_undecided` (lifecycle.md, section 6).
+/// events.md, section 1, all of it, `probe_undecided` (lifecycle.md, section 6), and what the watchdog decides on itself.
 const NAMES: &str = "server_connected server_disconnected server_added server_removed server_reconnecting \
     server_reconnected server_health_degraded server_health_restored mcp_restart_failed mcp_restart_in_progress \
     watchdog_started watchdog_stopped config_reloaded config_rejected server_starting server_failed server_enabled \
     server_disabled server_exited server_killed close_failed tool_timeout probe_started probe_passed probe_failed \
     probe_busy request_failed catalog_changed handshake_incompatible stale_result clock_jump client_connected \
-    client_disconnected plugin_loaded plugin_error inject_refused stray_stdout events_suppressed probe_undecided";
+    client_disconnected plugin_loaded plugin_error inject_refused stray_stdout events_suppressed probe_undecided \
+    server_replacement_due server_idle";
+
+#[test]
+fn an_end_that_somebody_wanted_is_no_warning() {
+    let wanted = EventKind::ServerKilled { pid: Some(77), reason: "files-changed".into(), is_warning: false };
+    assert_eq!((wanted.level(), wanted.text()), (Level::Info, "stopping process 77: files-changed".to_owned()));
+}
 
 #[test]
 fn every_documented_name_exists_once() {

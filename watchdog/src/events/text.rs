@@ -57,7 +57,13 @@ impl EventKind {
             Self::ServerExited { pid, exit, uptime_ms, .. } => {
                 format!("process {pid} ended after {}: {exit}", time(*uptime_ms))
             }
-            Self::ServerKilled { pid, reason } => format!("stopping{}: {reason}", after(" process ", pid.as_ref())),
+            Self::ServerReplacementDue { reason, detail } => {
+                format!("to be replaced between calls: {reason}; {detail}")
+            }
+            Self::ServerIdle { idle_ms } => {
+                format!("nobody has needed it for {}: stopping until the next request", time(*idle_ms))
+            }
+            Self::ServerKilled { pid, reason, .. } => format!("stopping{}: {reason}", after(" process ", pid.as_ref())),
             Self::CloseFailed { error, survivors } if survivors.is_empty() => format!("closing failed: {error}"),
             Self::CloseFailed { error, survivors } => {
                 let pids: Vec<_> = survivors.iter().map(u32::to_string).collect();

@@ -10,8 +10,17 @@ use std::fmt::Write;
 use crate::core::slot::SlotSnapshot;
 
 /// The words for states, in the order in which they are told.
-const WORDS: [&str; 8] =
-    ["connected", "degraded", "connecting", "reconnecting", "failed", "disconnected", "disabling", "disabled"];
+const WORDS: [&str; 9] = [
+    "connected",
+    "degraded",
+    "connecting",
+    "reconnecting",
+    "failed",
+    "standby",
+    "disconnected",
+    "disabling",
+    "disabled",
+];
 
 /// One server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +45,7 @@ fn word(slot: &SlotSnapshot) -> &'static str {
     match slot.state {
         "Connected" if slot.degraded => "degraded",
         "PermanentlyFailed" => "failed",
+        "Disconnected" | "Disabling" if slot.standby => "standby",
         state => WORDS.into_iter().find(|word| word.eq_ignore_ascii_case(state)).unwrap_or(state),
     }
 }
@@ -117,6 +127,8 @@ mod tests {
         assert_eq!(status(&servers), "3 servers: 2 connected, 1 reconnecting (attempt 4)");
         let servers = [of("Connecting", 1), of("Reconnecting", 4), of("Reconnecting", 7), of("PermanentlyFailed", 5)];
         assert_eq!(status(&servers), "4 servers: 1 connecting, 2 reconnecting (up to attempt 7), 1 failed");
+        let idle = picture(|slot| (slot.state, slot.standby) = ("Disconnected", true));
+        assert_eq!(status(&[Server::of(&idle, true, true)]), "1 server: 1 standby");
         assert_eq!(status(&[]), "0 servers: none is configured");
         let degraded = picture(|picture| (picture.state, picture.degraded) = ("Connected", true));
         assert_eq!(status(&[Server::of(&degraded, true, true)]), "1 server: 1 degraded");

@@ -57,7 +57,10 @@ impl Driver {
             Command::Tick(answer) => _ = answer.send(()),
             Command::Configure(server, replace) => {
                 self.chains.configure(server.clone());
-                self.server = server.clone();
+                let before = std::mem::replace(&mut self.server, server.clone());
+                if before.watch != self.server.watch {
+                    self.watch_files();
+                }
                 self.core.configure(now, server, replace, &mut self.effects);
             }
             Command::Signal(signal) => {

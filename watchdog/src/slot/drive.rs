@@ -53,7 +53,8 @@ impl Driver {
         let client = self.look_at_client(cx, now);
         let chain = self.look_at_chain(cx, now);
         let managed = self.look_at_managed(cx, now);
-        time | commands | server | client | chain | managed
+        let files = self.look_at_files(cx, now);
+        time | commands | server | client | chain | managed | files
     }
 
     fn look_at_time(&mut self, now: Instant) -> bool {
@@ -205,6 +206,13 @@ impl Driver {
         let Poll::Ready((call, result)) = self.managed.poll_done(cx) else { return false };
         self.core.managed(now, call, result, &mut self.effects);
         self.carry_out(now);
+        true
+    }
+
+    fn look_at_files(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let Some(watch) = &mut self.watch else { return false };
+        let Poll::Ready(path) = watch.poll_change(cx) else { return false };
+        self.core.file_changed(now, path);
         true
     }
 

@@ -130,7 +130,7 @@ fn age(seconds: u64) -> String {
 
 const fn colour(condition: Condition) -> Colour {
     match condition {
-        Condition::Connected => Colour::Green,
+        Condition::Connected | Condition::Standby => Colour::Green,
         Condition::Degraded | Condition::Connecting | Condition::Reconnecting => Colour::Yellow,
         Condition::Failed => Colour::Red,
         Condition::Disconnected | Condition::Disabling | Condition::Disabled | Condition::Unknown => Colour::Grey,

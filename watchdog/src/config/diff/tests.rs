@@ -19,7 +19,7 @@ fn changed(name: &str, spawn_relevant: bool, keys: &[&'static str]) -> Change {
 }
 
 /// A value for each key of a server that is not its default.
-const OTHER: [(&str, &str); 51] = [
+const OTHER: [(&str, &str); 55] = [
     ("command", "y"),
     ("args", "[y]"),
     ("cwd", "/"),
@@ -69,6 +69,10 @@ const OTHER: [(&str, &str); 51] = [
     ("limits.core", "unlimited"),
     ("isolation", "cgroup"),
     ("oom_score_adj", "1"),
+    ("limits.max_lifetime", "1h"),
+    ("limits.memory", "1GiB"),
+    ("idle_stop", "1h"),
+    ("watch", "[/]"),
     ("listen", "['unix:///x']"),
     ("restart.initial_delay", "3s"),
 ];

@@ -68,8 +68,12 @@ limits.stray_stdout
 limits.memory_max
 limits.open_files
 limits.core
+limits.max_lifetime
+limits.memory
 isolation
 oom_score_adj
+idle_stop
+watch []
 type
 url
 headers {}

@@ -84,6 +84,14 @@ pub(super) fn option(setting: &Setting, keys: &Keys, sources: &mut Sources) -> R
             let (path, holds) = resolve(of, key).unwrap_or_else(|| (vec![*key], Holds::Scalar));
             build(scope, &path, holds, text, (*flag).to_owned(), sources)
         }
+        Setting::Listed { flag, key, values } => {
+            let origin = Origin { source: sources.add(Source::Flag((*flag).to_owned())), path: Vec::new() };
+            let items = values.iter().map(|value| Ok(Node::text(utf8(value, flag)?, origin.clone())));
+            let items = Value::List(items.collect::<Result<_, ConfigError>>()?);
+            let mut tree = Node::empty(origin.clone());
+            tree.put(&[*key], Node { value: items, origin });
+            Ok(Assignment { scope: Scope::Server, tree })
+        }
         Setting::Set(assignment) => {
             let assignment = utf8(assignment, "--set")?;
             let Some((key, text)) = assignment.split_once('=') else {

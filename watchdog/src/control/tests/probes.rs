@@ -38,9 +38,9 @@ async fn readiness_is_one_server_or_all_of_them() {
     }
     let told = all.get("/readyz?verbose").await.body;
     assert!(told.contains("[-]server:down failed: PermanentlyFailed\n"), "{told}");
-    assert!(
-        told.ends_with("[-]servers failed: 1 of 2 enabled servers connected, all are needed\nreadyz check failed\n")
-    );
+    assert!(told.ends_with(
+        "[-]servers failed: 1 of 2 enabled servers connected or standing by, all are needed\nreadyz check failed\n"
+    ));
     assert_eq!(all.get("/readyz?exclude=server:down").await.status, 200);
     assert_eq!(all.get("/readyz?exclude=servers&exclude=shutdown").await.status, 200);
     let told = all.get("/readyz?verbose&exclude=x").await.body;
@@ -69,6 +69,19 @@ async fn s123_readiness_in_the_words_of_document_001() {
     up.paint(|slot| slot.status = "retrying");
     let degraded = fake.get("/readyz?format=json").await;
     assert_eq!((degraded.status.as_u16(), degraded.json()["status"].as_str()), (503, Some("degraded")));
+}
+
+#[tokio::test]
+async fn a_server_that_the_next_request_starts_is_ready() {
+    let (up, idle) = (FakeSlot::connected("up"), FakeSlot::new("idle"));
+    let fake = Fake::new(&[&idle]);
+    assert_eq!(fake.get("/readyz").await.status, 503, "it is only about to be started");
+    idle.paint(|slot| slot.standby = true);
+    assert_eq!(fake.get("/readyz").await.status, 200);
+    let all = Fake::that_requires(Require::All, &[&up, &idle]);
+    assert_eq!(all.get("/readyz").await.status, 200);
+    idle.paint(|slot| slot.enabled = false);
+    assert_eq!(fake.get("/readyz").await.status, 503);
 }
 
 #[tokio::test]

@@ -12,7 +12,9 @@ impl Lifecycle {
                 out.push(Action::Notice(Notice::Enabled));
                 self.begin(now, out);
             }
-            State::Disconnected { removed: false } if self.policy.lazy && !self.attempted => {}
+            State::Disconnected { removed: false } if (self.policy.lazy || self.ended_standby) && !self.attempted => {
+                self.standby = true;
+            }
             State::Disconnected { removed: false } if self.follows && !self.attempted => self.follow(now, out),
             State::PermanentlyFailed { trial: None } if self.follows && !self.attempted => {}
             State::Disconnected { removed: false } | State::PermanentlyFailed { trial: None } => self.begin(now, out),
@@ -20,7 +22,7 @@ impl Lifecycle {
                 self.backoff.reset();
                 self.state = State::Connecting(phase);
             }
-            State::Disabling(Target::Disabled) => self.state = State::Disabling(Target::Restart),
+            State::Disabling(Target::Disabled | Target::Standby) => self.restart_when_gone(),
             _ => {}
         }
     }
@@ -35,10 +37,17 @@ impl Lifecycle {
 
     /// A new enable-period.
     pub(super) fn begin(&mut self, now: Instant, out: &mut Vec<Action>) {
+        self.standby = false;
         self.disarm(out);
         self.backoff.reset();
         let phase = self.attempt(now, out);
         self.state = State::Connecting(phase);
+    }
+
+    /// The process tree that goes away is followed by another one after all.
+    pub(super) const fn restart_when_gone(&mut self) {
+        self.standby = false;
+        self.state = State::Disabling(Target::Restart);
     }
 
     /// E10. The answer is the reason of a refusal.
@@ -48,7 +57,7 @@ impl Lifecycle {
             State::Disconnected { removed: true } | State::Disabling(Target::Removed) => {
                 return Some(Rejection::NotFound);
             }
-            State::Disabling(Target::Restart) => {}
+            State::Disabling(Target::Restart | Target::Standby) => self.restart_when_gone(),
             State::Disconnected { removed: false } => self.begin(now, out),
             State::Connected(_) => {
                 self.backoff.reset();
@@ -92,6 +101,9 @@ impl Lifecycle {
             State::Disabling(_) => {
                 self.state = State::Disabling(Target::Disabled);
                 out.push(Action::RejectHeld(Rejection::Disabled));
+                if std::mem::take(&mut self.standby) {
+                    out.push(Action::Notice(Notice::Disabled));
+                }
                 return;
             }
             _ => {}
@@ -105,6 +117,7 @@ impl Lifecycle {
         match self.state {
             State::Disconnected { removed: true } | State::Disabling(Target::Removed) => return,
             State::Disabling(_) => {
+                self.ended_standby = std::mem::take(&mut self.standby);
                 self.state = State::Disabling(Target::Removed);
                 out.push(Action::RejectHeld(Rejection::Closing));
                 return;
@@ -112,12 +125,14 @@ impl Lifecycle {
             _ => {}
         }
         self.ended_failed = matches!(self.state, State::PermanentlyFailed { .. });
+        self.ended_standby = self.standby;
         self.wind_down(Target::Removed, Loss::Shutdown, Rejection::Closing, out);
     }
 
     /// Detaches whatever runs and goes to `target` when nothing of it is left.
     fn wind_down(&mut self, target: Target, loss: Loss, rejection: Rejection, out: &mut Vec<Action>) {
         let was_connected = self.is_connected();
+        self.standby = false;
         self.disarm(out);
         out.push(Action::StopHealth);
         self.tear(out);
@@ -136,6 +151,7 @@ impl Lifecycle {
     pub(super) fn settle(&mut self, target: Target, out: &mut Vec<Action>) {
         self.state = match target {
             Target::Disabled | Target::Restart => State::Disabled,
+            Target::Standby => State::Disconnected { removed: false },
             Target::Removed => {
                 out.push(Action::Gone);
                 State::Disconnected { removed: true }
@@ -147,23 +163,65 @@ impl Lifecycle {
     pub(super) fn configured(&mut self, now: Instant, replace: bool, out: &mut Vec<Action>) {
         match self.state {
             State::Connected(_) if replace => self.replace(now, Reason::Config, true, out),
-            State::Connecting(Phase::Attempting) if replace => self.replace_attempt(out),
-            State::Reconnecting { phase: Phase::Attempting, .. } if replace => self.replace_attempt(out),
-            State::Reconnecting { .. } => self.attempt_now(now, out),
-            State::PermanentlyFailed { trial } => {
-                self.resume(now, trial, Reason::Config, out);
-                if replace && trial == Some(Phase::Attempting) {
-                    self.replace_attempt(out);
-                }
+            State::Connecting(Phase::Attempting) | State::Reconnecting { phase: Phase::Attempting, .. } if replace => {
+                self.replace_attempt(Reason::Config, out);
             }
+            State::Reconnecting { .. } => self.attempt_now(now, out),
+            State::PermanentlyFailed { trial } => self.resume_anew(now, trial, Reason::Config, replace, out),
             _ => {}
         }
     }
 
-    /// An attempt that runs with an old configuration makes room for another one.
-    fn replace_attempt(&mut self, out: &mut Vec<Action>) {
+    /// Leaves `PermanentlyFailed` for a reason to hope; with `replace` a trial that runs has come too early for it.
+    fn resume_anew(
+        &mut self,
+        now: Instant,
+        trial: Option<Phase>,
+        reason: Reason,
+        replace: bool,
+        out: &mut Vec<Action>,
+    ) {
+        self.resume(now, trial, reason, out);
+        if replace && trial == Some(Phase::Attempting) {
+            self.replace_attempt(reason, out);
+        }
+    }
+
+    /// An attempt that runs with what is old by now makes room for another one.
+    fn replace_attempt(&mut self, reason: Reason, out: &mut Vec<Action>) {
         self.tear(out);
         self.set_phase(Phase::Clearing);
-        out.push(Action::FailInFlight(Loss::Disconnected(Reason::Config)));
+        out.push(Action::FailInFlight(Loss::Disconnected(reason)));
+    }
+
+    /// E19. Where no server is connected only other files are news: what failed with the old ones may work with the new.
+    pub(super) fn replace_as_planned(&mut self, now: Instant, reason: Reason, out: &mut Vec<Action>) {
+        let files = reason == Reason::FilesChanged;
+        if files {
+            self.backoff.reset();
+        }
+        match self.state {
+            State::Connected(_) => self.replace(now, reason, true, out),
+            State::Connecting(Phase::Attempting) | State::Reconnecting { phase: Phase::Attempting, .. } if files => {
+                self.replace_attempt(reason, out);
+            }
+            State::Connecting(_) | State::Reconnecting { .. } if files => self.attempt_now(now, out),
+            State::PermanentlyFailed { trial } if files => self.resume_anew(now, trial, reason, true, out),
+            _ => {}
+        }
+    }
+
+    /// E20. The session is kept, and the next request starts a process for it.
+    pub(super) fn stand_by(&mut self, out: &mut Vec<Action>) {
+        if !self.is_connected() {
+            return;
+        }
+        self.disarm(out);
+        out.push(Action::StopHealth);
+        self.tear(out);
+        self.standby = true;
+        self.state = State::Disabling(Target::Standby);
+        out.push(Action::FailInFlight(Loss::Disconnected(Reason::IdleStop)));
+        out.push(Action::Notice(Notice::Disconnected { intentional: true, reason: Reason::IdleStop }));
     }
 }

@@ -70,8 +70,10 @@ pub enum Target {
     Disabled,
     /// To `Disconnected`, removed.
     Removed,
-    /// To a new start: it was enabled again meanwhile.
+    /// To a new start: it was enabled again, or asked for, meanwhile.
     Restart,
+    /// To `Disconnected`, from where the next request starts it again.
+    Standby,
 }
 
 /// Why a server is replaced.
@@ -95,6 +97,14 @@ pub enum Reason {
     Disabled,
     /// Everything ends.
     Shutdown,
+    /// It has run for as long as a process may.
+    MaxLifetime,
+    /// It uses more memory than it may.
+    MemoryLimit,
+    /// Files that it was made of have changed.
+    FilesChanged,
+    /// Nobody has needed it for a while.
+    IdleStop,
 }
 
 impl Reason {
@@ -111,7 +121,17 @@ impl Reason {
             Self::StartFailure => "start-failure",
             Self::Disabled => "disabled",
             Self::Shutdown => "shutdown",
+            Self::MaxLifetime => "max-lifetime",
+            Self::MemoryLimit => "memory-limit",
+            Self::FilesChanged => "files-changed",
+            Self::IdleStop => "idle-stop",
         }
+    }
+
+    /// Whether the watchdog itself chose the moment, between two calls. The attempt that follows costs nothing of a budget.
+    #[must_use]
+    pub const fn is_planned(self) -> bool {
+        matches!(self, Self::MaxLifetime | Self::MemoryLimit | Self::FilesChanged)
     }
 }
 
@@ -154,6 +174,10 @@ pub enum Event {
     Configure(bool),
     /// E18: the machine slept.
     Wake,
+    /// E19: a replacement that was planned may be made now: nothing of the client is in flight that it would cost.
+    Replace(Reason),
+    /// E20: nobody has needed the server for a while, and nobody does now.
+    Idle,
 }
 
 /// What follows from an event, in order.
@@ -238,7 +262,10 @@ pub enum Notice {
     /// An attempt begins.
     Starting,
     /// The first success of an enable-period.
-    Connected,
+    Connected {
+        /// How many attempts it took.
+        attempts: u32,
+    },
     /// The connection is gone.
     Disconnected {
         /// Whether somebody wanted that.

@@ -11,7 +11,9 @@ impl Lifecycle {
     /// E2.
     pub(super) fn attempt_ok(&mut self, now: Instant, _: Generation, out: &mut Vec<Action>) {
         let first = matches!(self.state, State::Connecting(_));
-        let attempts = self.backoff.attempts();
+        // An operator's word may have begun a new row in the middle of an attempt.
+        let attempts = self.backoff.attempts().max(1);
+        self.forgive_planned();
         // Reaching the first connection is not a restart: its attempts do not count against the row that follows.
         let stable_at_once = first || self.min_uptime().is_zero();
         if stable_at_once {
@@ -25,7 +27,7 @@ impl Lifecycle {
         }
         self.connected_once = true;
         self.state = State::Connected(runtime);
-        out.push(Action::Notice(if first { Notice::Connected } else { Notice::Reconnected { attempts } }));
+        out.push(Action::Notice(if first { Notice::Connected { attempts } } else { Notice::Reconnected { attempts } }));
         out.push(Action::SettleOverdue(true));
         out.push(Action::FlushHeld);
         out.push(Action::Publish);
@@ -36,6 +38,7 @@ impl Lifecycle {
     pub(super) fn attempt_failed(&mut self, now: Instant, _: Generation, out: &mut Vec<Action>) {
         self.tear(out);
         out.push(Action::Notice(Notice::AttemptFailed));
+        self.forgive_planned();
         out.push(Action::FailInFlight(Loss::Disconnected(Reason::StartFailure)));
         out.push(Action::SettleOverdue(false));
         self.state = match self.state {
@@ -50,11 +53,22 @@ impl Lifecycle {
             }
             State::Reconnecting { reason, .. } => {
                 out.push(Action::RejectHeld(Rejection::Reconnecting));
+                // What was planned has been done; from here on it is an outage as any other.
+                let reason = if reason.is_planned() { Reason::StartFailure } else { reason };
                 State::Reconnecting { reason, phase: self.wait(now, reason, out) }
             }
             // The stale guard leaves no other state.
             ref other => other.clone(),
         };
+    }
+
+    /// The attempt that follows a planned end costs nothing of the budget.
+    const fn forgive_planned(&mut self) {
+        if let State::Reconnecting { reason, .. } = self.state
+            && reason.is_planned()
+        {
+            self.backoff.give_back();
+        }
     }
 
     fn give_up(&mut self, out: &mut Vec<Action>) -> State {
@@ -158,7 +172,10 @@ impl Lifecycle {
             State::Connected(_) => return Admission::Forward,
             State::Disabled | State::Disabling(Target::Disabled) => return Admission::Reject(Rejection::Disabled),
             State::Disabling(Target::Removed) => return Admission::Reject(Rejection::Closing),
-            State::Disabling(Target::Restart) => return Admission::Hold,
+            State::Disabling(Target::Restart | Target::Standby) => {
+                self.restart_when_gone();
+                return Admission::Hold;
+            }
             State::Disconnected { removed: true } => return Admission::Reject(Rejection::NotFound),
             State::Disconnected { removed: false } => {
                 self.begin(now, out);

@@ -42,7 +42,10 @@ impl Slot {
             Action::Publish => self.refresh_catalog(now, out),
             Action::StartProbe => self.start_chain(now, Trigger::ToolTimeout, false, out),
             Action::CheckNow => self.check_now(now, out),
-            Action::StartHealth => self.schedule_health(now),
+            Action::StartHealth => {
+                self.schedule_health(now);
+                self.watch_over(now);
+            }
             Action::StopHealth => self.health_at = None,
             Action::RearmOverdue => self.ledger.rearm(now, None),
             Action::Notice(notice) => self.emit_notice(now, notice, out),
@@ -56,6 +59,7 @@ impl Slot {
 
     fn spawn(&mut self, now: Instant, generation: Generation, out: &mut Vec<Effect>) {
         self.hearing = Some(generation);
+        self.planned.due = None;
         self.started = None;
         self.stray_told = false;
         self.last_byte = None;
@@ -75,6 +79,7 @@ impl Slot {
         self.connect_on_start = false;
         self.alone_until = None;
         self.catalog.abandon_refresh();
+        self.planned.forget();
         self.end_chain(out);
         for call in self.own.lost() {
             out.push(Effect::ProbeReply(call, ProbeReply::Gone));

@@ -121,7 +121,7 @@ impl Slot {
             };
             if let Some(request) = request {
                 let body = head.body.clone().and_then(|span| element.get(span)).unwrap_or(b"null");
-                self.learn(&request, ok, body);
+                self.learn(now, &request, ok, body);
                 let passed = self.with_tools(request.method, element.clone(), &head, out);
                 changed |= passed != element;
                 answered.push((request, ok));

@@ -23,6 +23,12 @@ use crate::wire::{Span, compose, splice};
 impl Slot {
     /// One line of the client.
     pub fn client_line(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
+        self.used(now);
+        self.client_says(now, line, out);
+        self.look_again(now);
+    }
+
+    fn client_says(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
         self.clock = Some(now);
         match head::scan(&line) {
             _ if std::str::from_utf8(&line).is_err() => {
@@ -72,6 +78,10 @@ impl Slot {
             // Two requests under one id cannot be told apart: the client's waits until ours is answered.
             self.parked_until.get_or_insert(now + self.config.probe.total_timeout);
             return self.parked.push(line);
+        }
+        // A list that is known is no reason to start a server that nobody else needs.
+        if self.life.is_standby() && !self.planned.outdated && self.serve_stale(&request, out) {
+            return;
         }
         match self.admit(now, &request, out) {
             Admission::Forward => self.forward(now, line, request, out),
@@ -333,7 +343,7 @@ impl Slot {
     pub(super) fn resume_parked(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.parked_until = None;
         for line in std::mem::take(&mut self.parked) {
-            self.client_line(now, line, out);
+            self.client_says(now, line, out);
         }
     }
 }

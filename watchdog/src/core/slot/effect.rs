@@ -39,6 +39,8 @@ pub enum Effect {
     },
     /// End the tree now.
     Kill,
+    /// Look how much memory this process's tree uses, and tell [`Slot::weighed`].
+    Weigh(Generation),
     /// Run the probe chain.
     StartChain {
         /// Against which process.

@@ -36,22 +36,23 @@ impl Slot {
     pub(super) fn emit_notice(&mut self, now: Instant, notice: Notice, out: &mut Vec<Effect>) {
         let (attempts, _) = self.life.attempts();
         let is_error = self.config.restart.attempts_are_errors;
-        if matches!(notice, Notice::Connected | Notice::Reconnected { .. }) {
+        if matches!(notice, Notice::Connected { .. } | Notice::Reconnected { .. }) {
             self.connected_at = Some(now);
         }
         let kind = match notice {
             Notice::Starting => EventKind::ServerStarting { attempt: attempts },
-            Notice::Connected => EventKind::ServerConnected {
+            Notice::Connected { attempts } => EventKind::ServerConnected {
                 pid: self.started.map(|process| process.pid),
                 protocol_version: self.session.version().map(str::to_owned),
-                attempts_taken: u32::try_from(self.life.generation().0).unwrap_or(u32::MAX),
+                attempts_taken: attempts,
                 start_ms: self.life.last_attempt().map_or(0, |at| millis(now.saturating_duration_since(at))),
             },
             Notice::Disconnected { intentional, reason } => {
                 let exit = self.failure.ending.filter(|_| reason == Reason::TransportExit);
                 if !matches!(reason, Reason::TransportExit | Reason::Shutdown | Reason::Disabled) {
                     let pid = self.started.map(|process| process.pid);
-                    out.push(Effect::Emit(EventKind::ServerKilled { pid, reason: reason.name().into() }));
+                    let reason = reason.name().into();
+                    out.push(Effect::Emit(EventKind::ServerKilled { pid, reason, is_warning: !intentional }));
                 }
                 EventKind::ServerDisconnected { intentional, reason: reason.name().into(), exit }
             }

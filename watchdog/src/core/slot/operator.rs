@@ -43,6 +43,7 @@ impl Slot {
         self.event(now, Event::Configure(replace), out);
         if self.life.is_connected() {
             self.schedule_health(now);
+            self.watch_over(now);
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) mod step;
 
 use book::{Book, Entry};
 use lines::text;
-use step::{METHODS, Setup, Step};
+use step::{HEAVY, METHODS, Setup, Step};
 
 /// More wake-ups than this without rest are a livelock.
 const RESTLESS: usize = 1000;
@@ -42,6 +42,8 @@ struct Play {
     book: Book,
     next_id: i64,
     stateless: bool,
+    /// What the process tree uses, in bytes.
+    memory: u64,
 }
 
 impl Play {
@@ -52,6 +54,7 @@ impl Play {
             book: Book::default(),
             next_id: 0,
             stateless,
+            memory: 0,
         }
     }
 
@@ -59,8 +62,15 @@ impl Play {
         let mut out = Vec::new();
         what(&mut self.slot, self.now, &mut out);
         self.slot.settle(self.now, &mut out);
-        for effect in out {
-            self.book.note(self.now, effect);
+        while !out.is_empty() {
+            for effect in std::mem::take(&mut out) {
+                if let Effect::Weigh(generation) = effect {
+                    self.slot.weighed(self.now, generation, Some(self.memory), &mut out);
+                    self.slot.settle(self.now, &mut out);
+                } else {
+                    self.book.note(self.now, effect);
+                }
+            }
         }
         self.book.agrees_with(&self.slot);
     }
@@ -98,6 +108,8 @@ impl Play {
                 let Some(live) = self.book.live else { return };
                 self.tell(|slot, now, out| slot.probe_call(now, live, CallId(1), "ping", None, out));
             }
+            Step::Edit => self.tell(|slot, now, _| slot.file_changed(now, "a.py".to_owned())),
+            Step::Heavy(heavy) => self.memory = if *heavy { HEAVY } else { 0 },
             Step::Disable | Step::Enable | Step::Retry => self.operate(step),
             _ => self.process_step(step),
         }

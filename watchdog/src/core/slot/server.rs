@@ -30,6 +30,11 @@ impl Slot {
             return self.emit_stale("server-line", out);
         }
         self.last_byte = Some(now);
+        self.server_says(now, line, out);
+        self.check_due(now, out);
+    }
+
+    fn server_says(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
         match head::scan(&line) {
             Scan::Message(head) if self.is_stray(&line, &head) => {
                 self.sign_of_life();
@@ -170,7 +175,7 @@ impl Slot {
         let request = if self.own.contains(&id.key) { None } else { self.ledger.answered(&id.key) };
         if let Some(request) = request {
             self.last_client_answer = Some(now);
-            self.learn(&request, ok, body);
+            self.learn(now, &request, ok, body);
             let line = self.with_tools(request.method, line, head, out);
             self.deliver(line, out);
             self.ended(Some(now), &request, outcome(ok), out);
@@ -198,7 +203,11 @@ impl Slot {
     }
 
     /// What an answer teaches about the session and the lists.
-    pub(super) fn learn(&mut self, request: &Request, ok: bool, body: &[u8]) {
+    pub(super) fn learn(&mut self, now: Instant, request: &Request, ok: bool, body: &[u8]) {
+        self.used(now);
+        if ok {
+            self.planned.tasks.answered(now, request, body);
+        }
         match (request.method, ok) {
             (Method::Initialize, true) => self.session.told(body),
             (Method::Initialize, false) => self.session.refused(),
@@ -330,7 +339,11 @@ impl Slot {
                     }
                 }
             }
-            Method::TasksStatus => Some(line),
+            Method::TasksStatus => {
+                let params = head.params.clone().and_then(|span| line.get(span));
+                self.planned.tasks.told(now, params.unwrap_or_default());
+                Some(line)
+            }
             // In the stateless era log messages belong to a request in flight.
             Method::Message if self.session.era() == Era::Stateless && self.ledger.is_empty() => None,
             _ => match key(&line, head.meta_subscription_id.as_ref()) {

@@ -6,7 +6,7 @@ use super::Slot;
 use crate::config::Start;
 use crate::core::catalog::Catalog;
 use crate::core::ending::Ending;
-use crate::core::lifecycle::{Phase, State};
+use crate::core::lifecycle::{Phase, Reason, State};
 
 /// A slot at one moment. Numbers that change with every message are not in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,10 @@ pub struct SlotSnapshot {
     pub enabled: bool,
     /// Whether it waits for its first request before it is started.
     pub lazy: bool,
+    /// Whether no process is wanted now, and the next request starts one: not started yet, or stopped when it was idle.
+    pub standby: bool,
+    /// Why its process is to be replaced as soon as nothing is in flight.
+    pub replacement_due: Option<&'static str>,
     /// The latest generation; 0 before the first.
     pub generation: u64,
     /// The process that was started as COMMAND, while it runs.
@@ -77,6 +81,8 @@ impl Slot {
             closing: matches!(life.state(), State::Disabling(_)),
             enabled: !self.switched_off,
             lazy: self.config.start == Start::Lazy,
+            standby: life.is_standby(),
+            replacement_due: self.planned.due.map(Reason::name),
             generation: life.generation().0,
             pid: process.map(|process| process.pid),
             started_at: process.map(|process| process.since),

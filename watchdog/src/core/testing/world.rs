@@ -69,6 +69,10 @@ pub(crate) struct World {
     client: Vec<String>,
     events: Vec<EventKind>,
     pub(crate) counts: Vec<Count>,
+    /// What the process trees use.
+    pub(crate) memory: Option<u64>,
+    /// How often that was looked at.
+    pub(crate) weighings: u32,
     /// Lines that the next loss reports as never written, by tag.
     unsent: Vec<(u64, Bytes)>,
 }
@@ -113,6 +117,8 @@ impl World {
             client: Vec::new(),
             events: Vec::new(),
             counts: Vec::new(),
+            memory: None,
+            weighings: 0,
             unsent: Vec::new(),
         };
         world.tell(|slot, now, out| slot.start(now, out));
@@ -182,6 +188,11 @@ impl World {
                 }
             }
             Effect::Kill => self.lingering = false,
+            Effect::Weigh(generation) => {
+                self.weighings += 1;
+                let (now, memory) = (self.now, self.memory);
+                self.slot.weighed(now, generation, memory, &mut self.effects);
+            }
             Effect::StartChain { generation, trigger, .. } => {
                 assert!(self.chain.is_none(), "two probe chains");
                 self.chain = Some((generation, trigger));

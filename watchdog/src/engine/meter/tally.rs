@@ -8,7 +8,7 @@ use crate::core::ending::Ending;
 use crate::events::EventKind;
 
 /// Why a process follows another one. Those of `core::lifecycle::Reason`, and what makes room for a fresh start.
-const REASONS: [&str; 10] = [
+const REASONS: [&str; 14] = [
     "transport-exit",
     "transport-error",
     "probe-failure",
@@ -16,6 +16,10 @@ const REASONS: [&str; 10] = [
     "force",
     "config",
     "start-failure",
+    "max-lifetime",
+    "memory-limit",
+    "files-changed",
+    "idle-stop",
     "enable",
     "next-client",
     "other",
@@ -45,7 +49,7 @@ const MAX_PROBES: usize = 64;
 #[derive(Debug)]
 pub struct Tally {
     /// Processes that were started after the first, by reason.
-    pub restarts: Counts<10>,
+    pub restarts: Counts<14>,
     /// Attempts to get a connected server, by outcome.
     pub attempts: Counts<2>,
     /// Those that were to end an outage.
@@ -160,6 +164,8 @@ impl Tally {
         }
         match reason {
             "disabled" => self.reason = "enable",
+            // It is not wanted until somebody asks for something.
+            "idle-stop" => self.reason = "idle-stop",
             "shutdown" => self.reason = "next-client",
             _ => {
                 self.reason = REASONS.iter().find(|known| **known == reason).copied().unwrap_or("other");

@@ -100,7 +100,7 @@ fn downtime_grows_while_it_lasts_and_ends_where_nobody_wants_the_server() {
 fn a_server_that_closes_its_stdout_and_one_that_is_killed() {
     let tally = fold([
         (0, 1, disconnected("transport-exit", None)),
-        (1, 2, E::ServerKilled { pid: None, reason: "health".into() }),
+        (1, 2, E::ServerKilled { pid: None, reason: "health".into(), is_warning: true }),
         (1, 2, disconnected("health", None)),
         (2, 3, starting()),
     ]);

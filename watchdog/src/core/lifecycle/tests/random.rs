@@ -67,6 +67,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Event::Configure(false),
         Event::Configure(true),
         Event::Wake,
+        Event::Replace(Reason::MaxLifetime),
+        Event::Replace(Reason::MemoryLimit),
+        Event::Replace(Reason::FilesChanged),
+        Event::Idle,
     ]);
     let step = prop_oneof![
         10 => (news, aim).prop_map(|(news, aim)| Step::News(news, aim)),
@@ -111,6 +115,10 @@ struct Book {
     connected: bool,
     dying: Option<Generation>,
     armed: BTreeSet<u64>,
+    /// Whether the next attempt was planned, and costs nothing.
+    planned: bool,
+    /// Whether it was stopped when it was idle. The request that starts it again need not wait: nothing has failed.
+    stopped: bool,
     /// Attempts since the last request, operator's word or proof of stability.
     unasked: u32,
     removed: bool,
@@ -159,6 +167,12 @@ impl Book {
             Event::Disable => self.off = true,
             Event::Start => (self.off, self.unasked) = (false, 0),
             Event::Request | Event::ForceRetry | Event::Configure(_) | Event::Wake => self.unasked = 0,
+            Event::Replace(reason) => {
+                let files = reason == Reason::FilesChanged;
+                self.planned |= self.connected || files;
+                self.unasked = if files { 0 } else { self.unasked };
+            }
+            Event::Idle => self.stopped |= self.connected,
             _ => {}
         }
     }
@@ -172,7 +186,7 @@ impl Book {
         actions: &[Action],
     ) -> Result<(), TestCaseError> {
         let has = |wanted: fn(&Action) -> bool| actions.iter().any(wanted);
-        if has(|action| matches!(action, Action::Notice(Notice::Connected | Notice::Reconnected { .. }))) {
+        if has(|action| matches!(action, Action::Notice(Notice::Connected { .. } | Notice::Reconnected { .. }))) {
             prop_assert!(has(|action| *action == Action::FlushHeld), "who was held is sent: {:?}", actions);
             prop_assert!(
                 has(|action| *action == Action::SettleOverdue(true)),
@@ -205,7 +219,7 @@ impl Book {
             _ => {}
         }
         if event == Event::Request && starts {
-            let soon = self.spawned_at.is_some_and(|last| now < last + self.apart);
+            let soon = !self.stopped && self.spawned_at.is_some_and(|last| now < last + self.apart);
             prop_assert!(!soon, "attempts that requests cause are too close to each other");
         }
         Ok(())
@@ -214,13 +228,13 @@ impl Book {
     fn note(&mut self, now: Instant, action: Action) -> Result<(), TestCaseError> {
         match action {
             Action::Spawn(generation) => {
-                self.spawned_at = Some(now);
+                (self.spawned_at, self.stopped) = (Some(now), false);
                 prop_assert_eq!(self.dying, None, "a spawn while a tree is dying");
                 prop_assert_eq!(self.live, None, "a spawn while one is live");
                 prop_assert!(!self.removed, "a spawn after the end");
                 self.live = Some(generation);
                 self.connected = false;
-                self.unasked += 1;
+                self.unasked += u32::from(!std::mem::take(&mut self.planned));
             }
             Action::Tear(generation) => {
                 prop_assert_eq!(self.live, Some(generation), "only what is live is torn");
@@ -233,7 +247,7 @@ impl Book {
             }
             Action::Disarm(token) => prop_assert!(self.armed.remove(&token.0), "only what is armed is disarmed"),
             // The first connection is no restart.
-            Action::Notice(Notice::Connected) => self.unasked = 0,
+            Action::Notice(Notice::Connected { .. }) => self.unasked = 0,
             Action::Gone => prop_assert!(self.live.is_none() && self.dying.is_none(), "gone with something left"),
             _ => {}
         }

@@ -54,7 +54,7 @@ fn the_first_connection_is_no_restart() {
     machine.attempt_fails();
     machine.ring();
     machine.ok();
-    assert!(machine.told(Notice::Connected));
+    assert!(machine.told(Notice::Connected { attempts: 3 }));
     assert_eq!(machine.life.attempts().0, 0);
     machine.dies();
     machine.ok();
@@ -224,7 +224,7 @@ fn enable_while_disabling_is_a_restart_after_the_teardown() {
     machine.on(Event::TornDown(Generation(1), true));
     assert!(machine.did(Action::Spawn(Generation(2))));
     machine.ok();
-    assert!(machine.told(Notice::Connected), "a new enable-period");
+    assert!(machine.told(Notice::Connected { attempts: 1 }), "a new enable-period");
 
     machine.on(Event::Disable);
     machine.on(Event::Start);
@@ -469,4 +469,131 @@ fn a_lazy_server_waits_for_a_request_of_each_client() {
     assert!(!machine.spawned());
     machine.on(Event::Request);
     assert!(machine.spawned());
+}
+
+/// The process tree of the live generation is gone, after an end that was wanted.
+fn planned(machine: &mut Machine, reason: Reason) {
+    machine.on(Event::Replace(reason));
+    assert!(machine.told(Notice::Disconnected { intentional: true, reason }), "{:?}", machine.actions);
+    machine.gone();
+}
+
+#[test]
+fn a_planned_replacement_has_no_delay_and_costs_no_attempt() {
+    for reason in [Reason::MaxLifetime, Reason::MemoryLimit, Reason::FilesChanged] {
+        let mut machine = Machine::connected(|server| server.restart.max_attempts = Some(1));
+        for _ in 0..5 {
+            planned(&mut machine, reason);
+            assert!(machine.spawned(), "at once");
+            machine.ok();
+            assert!(machine.told(Notice::Reconnected { attempts: 1 }));
+            assert_eq!(machine.life.attempts().0, 0);
+        }
+        planned(&mut machine, reason);
+        machine.attempt_fails();
+        assert!(!machine.failed_for_good() && machine.spawned(), "the budget of one is still there");
+        assert!(matches!(machine.life.state(), State::Reconnecting { reason: Reason::StartFailure, .. }));
+        machine.attempt_fails();
+        assert!(machine.failed_for_good(), "and is used up now");
+    }
+}
+
+#[test]
+fn other_files_are_a_reason_to_try_again_and_other_plans_are_not() {
+    let crash_loop = || {
+        let mut machine = Machine::connected(|server| server.restart.max_attempts = Some(3));
+        machine.dies();
+        machine.attempt_fails();
+        machine
+    };
+    let failed = || {
+        let mut machine = crash_loop();
+        machine.ring();
+        machine.attempt_fails();
+        machine.ring();
+        machine.attempt_fails();
+        assert!(machine.failed_for_good());
+        machine
+    };
+    for mut machine in [crash_loop(), failed()] {
+        machine.on(Event::Replace(Reason::MemoryLimit));
+        assert!(machine.actions.is_empty());
+        machine.on(Event::Replace(Reason::FilesChanged));
+        assert!(machine.spawned());
+        assert_eq!(machine.life.attempts().0, 1, "a new row");
+    }
+    let mut disabled = Machine::new(|server| server.enabled = false);
+    disabled.on(Event::Replace(Reason::FilesChanged));
+    assert!(disabled.actions.is_empty());
+}
+
+#[test]
+fn an_attempt_with_old_files_makes_room_for_one_with_new_ones() {
+    let mut machine = Machine::started(|server| server.restart.max_attempts = Some(1));
+    for _ in 0..5 {
+        machine.on(Event::Replace(Reason::FilesChanged));
+        assert!(machine.did(Action::Tear(machine.generation())) && !machine.spawned());
+        machine.gone();
+        assert!(machine.spawned());
+    }
+    machine.ok();
+}
+
+#[test]
+fn an_idle_server_is_stopped_and_started_by_the_next_request() {
+    let mut machine = Machine::connected(|server| server.restart.max_attempts = Some(1));
+    for _ in 0..5 {
+        machine.on(Event::Idle);
+        assert!(machine.life.is_standby() && machine.did(Action::StopHealth));
+        assert_eq!((machine.life.state_name(), machine.life.status()), ("Disabling", "disconnected"));
+        machine.gone();
+        assert!(!machine.spawned() && machine.life.is_standby());
+        assert_eq!(*machine.life.state(), State::Disconnected { removed: false });
+        machine.wait(1000);
+        for event in [Event::Wake, Event::Configure(true), Event::Replace(Reason::FilesChanged), Event::Idle] {
+            machine.on(event);
+            assert!(machine.actions.is_empty(), "{event:?}");
+        }
+        assert_eq!(machine.on(Event::Request), Some(Admission::Hold));
+        assert!(machine.spawned() && !machine.life.is_standby());
+        machine.ok();
+        assert!(machine.told(Notice::Connected { attempts: 1 }));
+    }
+}
+
+#[test]
+fn a_request_during_the_stop_waits_for_the_next_process() {
+    let mut machine = Machine::connected(|_| ());
+    machine.on(Event::Idle);
+    assert_eq!(machine.on(Event::Request), Some(Admission::Hold));
+    assert!(!machine.spawned() && !machine.life.is_standby());
+    machine.gone();
+    assert!(machine.spawned());
+}
+
+#[test]
+fn what_stands_by_can_be_switched_off_and_removed() {
+    let mut machine = Machine::connected(|_| ());
+    machine.on(Event::Idle);
+    machine.on(Event::Disable);
+    assert!(machine.told(Notice::Disabled) && !machine.life.is_standby());
+    machine.gone();
+    assert_eq!(*machine.life.state(), State::Disabled);
+    let mut machine = Machine::connected(|_| ());
+    machine.on(Event::Idle);
+    machine.gone();
+    machine.on(Event::Remove);
+    assert_eq!(*machine.life.state(), State::Disconnected { removed: true });
+    let mut next = machine.life.successor(true, 1);
+    let mut actions = Vec::new();
+    next.on(machine.now, Event::Start, &mut actions);
+    assert!(next.is_standby() && actions.is_empty(), "the next client's server stays as it is: {actions:?}");
+}
+
+#[test]
+fn a_server_stands_by_from_its_start_on_and_not_before() {
+    let lazy = |server: &mut Server| server.start = Start::Lazy;
+    assert!(!Machine::new(lazy).life.is_standby());
+    assert!(Machine::started(lazy).life.is_standby());
+    assert!(!Machine::new(|_| ()).life.is_standby() && !Machine::started(|_| ()).life.is_standby());
 }

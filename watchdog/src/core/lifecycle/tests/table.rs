@@ -11,7 +11,7 @@ use super::*;
 type Column = (&'static str, fn() -> Machine);
 
 /// The columns: each state, in each form that makes a difference, and how it is reached.
-const STATES: [Column; 18] = [
+const STATES: [Column; 21] = [
     ("Disabled", || Machine::new(|server| server.enabled = false)),
     ("Connecting, attempting", || started()),
     ("Connecting, waiting", waiting_for_the_first),
@@ -60,6 +60,12 @@ const STATES: [Column; 18] = [
         machine.on(Event::Lost(Generation(1)));
         machine
     }),
+    ("Reconnecting, as planned", || {
+        let mut machine = Machine::connected(policy);
+        machine.on(Event::Replace(Reason::MaxLifetime));
+        machine.gone();
+        machine
+    }),
     ("Disabling to Disabled", || {
         let mut machine = Machine::connected(policy);
         machine.on(Event::Disable);
@@ -74,6 +80,17 @@ const STATES: [Column; 18] = [
     ("Disabling to Removed", || {
         let mut machine = Machine::connected(policy);
         machine.on(Event::Remove);
+        machine
+    }),
+    ("Disabling to Standby", || {
+        let mut machine = Machine::connected(policy);
+        machine.on(Event::Idle);
+        machine
+    }),
+    ("Disconnected, stopped when idle", || {
+        let mut machine = Machine::connected(policy);
+        machine.on(Event::Idle);
+        machine.gone();
         machine
     }),
     ("Disconnected, lazy", || Machine::started(|server| server.start = Start::Lazy)),
@@ -169,6 +186,9 @@ fn events(machine: &Machine) -> Vec<(&'static str, Event)> {
         ("E17 configure", Event::Configure(false)),
         ("E17 configure, replace", Event::Configure(true)),
         ("E18 wake", Event::Wake),
+        ("E19 replace, too large", Event::Replace(Reason::MemoryLimit)),
+        ("E19 replace, other files", Event::Replace(Reason::FilesChanged)),
+        ("E20 idle", Event::Idle),
     ]
 }
 

@@ -10,6 +10,7 @@ use super::lines::{elements, span_text, text};
 use crate::core::ids::Generation;
 use crate::core::slot::{Count, Effect, RequestOutcome, Slot};
 use crate::core::testing::{raw_id, value};
+use crate::events::EventKind;
 use crate::wire::head::Method;
 use crate::wire::id::{Id, IdKey};
 
@@ -62,6 +63,8 @@ pub(super) struct Book {
     pub(super) connected: bool,
     /// Whether something has happened for which a connected process may be replaced.
     pub(super) excused: bool,
+    /// Whether the watchdog has said that it is going to end the live process.
+    pub(super) chosen: bool,
     /// Whether an operator has switched the server off.
     pub(super) disabled: bool,
     /// Requests that the live process was given and has not answered, and their tags.
@@ -87,12 +90,16 @@ impl Book {
                 assert!(!self.exited && generation > self.latest);
                 assert!(!self.disabled, "a start of what is switched off");
                 (self.live, self.latest, self.connected) = (Some(generation), generation, false);
+                self.chosen = false;
                 self.inbox.clear();
                 self.lines.clear();
             }
             Effect::Tear { generation, .. } => {
                 assert_eq!(self.live, Some(generation));
-                assert!(!self.connected || self.excused, "{generation} serves, and nothing was held against it");
+                assert!(
+                    !self.connected || self.excused || self.chosen,
+                    "{generation} serves, and nothing was held against it"
+                );
                 self.dying = self.live.take();
                 self.connected = false;
                 self.orphan(now, generation);
@@ -120,10 +127,31 @@ impl Book {
                 assert!(self.live.is_some() && !self.connected, "a connection to nobody, or a second one");
                 self.connected = true;
             }
+            Effect::Emit(EventKind::ServerReplacementDue { .. } | EventKind::ServerIdle { .. }) => {
+                self.chosen = true;
+                // An opening may be begun anew, with other files.
+                for entry in self.requests.values_mut().filter(|entry| entry.method == "initialize") {
+                    entry.waits_since = entry.waits_since.map(|_| now);
+                }
+            }
+            Effect::Emit(EventKind::ServerDisconnected { reason, .. }) => self.ended(&reason),
             Effect::Count(_) => {}
             Effect::Manage { .. } | Effect::EndManage(_) => panic!("no tools were injected"),
-            Effect::Kill | Effect::ProbeReply(..) | Effect::Emit(_) | Effect::Stray(_) => {}
+            Effect::Kill | Effect::Weigh(_) | Effect::ProbeReply(..) | Effect::Emit(_) | Effect::Stray(_) => {}
         }
+    }
+
+    /// A process that the watchdog chose to end owed nothing, and was owed nothing.
+    fn ended(&self, reason: &str) {
+        if !["max-lifetime", "memory-limit", "files-changed", "idle-stop"].contains(&reason) {
+            return;
+        }
+        let ended = self.dying.unwrap_or_else(|| panic!("{reason}, and nothing was torn down"));
+        let mut given = self.requests.values().filter(|entry| !entry.is_listen() && entry.written.contains(&ended));
+        assert!(given.all(|entry| !entry.is_open()), "{reason} in the middle of a call");
+        assert!(self.questions.iter().all(|(_, from, _)| *from != ended), "{reason} during a question");
+        let needed = self.requests.values().any(Entry::is_open);
+        assert!(!needed || reason != "idle-stop", "somebody waits or listens");
     }
 
     /// A process is gone, or given up: its requests are nobody's.

@@ -41,6 +41,10 @@ pub(crate) enum Step {
     Disable,
     Enable,
     Retry,
+    /// A file of the server has changed.
+    Edit,
+    /// The process tree is too large from now on, or is not.
+    Heavy(bool),
 }
 
 pub(crate) const METHODS: &[&str] = &[
@@ -59,6 +63,9 @@ pub(crate) const METHODS: &[&str] = &[
 
 /// Times that pass at once, in milliseconds: a moment, the next attempts, a hold and a half, a call that is suspect.
 pub(crate) const PASSES: [u64; 6] = [10, 500, 1000, 3000, 11_000, 41_000];
+
+/// The memory of a process tree that is too large, in bytes.
+pub(super) const HEAVY: u64 = 1 << 30;
 
 const DELAYS: [&[u64]; 3] = [&[0], &[0, 1, 2], &[3]];
 const ON_CALL: [OnCall; 3] = [OnCall::Attempt, OnCall::Wait, OnCall::Error];
@@ -80,6 +87,8 @@ pub(crate) struct Setup {
     pub(crate) restarts_unhealthy: bool,
     pub(crate) serves_stale: bool,
     pub(crate) replays: bool,
+    /// Whether an idle server is stopped, an old process replaced, and a large one.
+    pub(crate) plans: [bool; 3],
 }
 
 impl Setup {
@@ -98,6 +107,10 @@ impl Setup {
         server.catalog.serve_stale = self.serves_stale;
         server.handshake.replay = self.replays;
         server.retry.tools = RetryTools::Never;
+        let [idle, old, large] = self.plans;
+        server.idle_stop = idle.then_some(secs(12));
+        server.limits.max_lifetime = old.then_some(secs(60));
+        server.limits.memory = large.then_some(HEAVY - 1);
         server
     }
 }
@@ -106,7 +119,7 @@ impl Setup {
 pub(crate) fn read(bytes: &[u8]) -> (Setup, Vec<Step>) {
     let mut bytes = bytes.iter().copied();
     let mut next = || bytes.next().unwrap_or_default();
-    let (flags, numbers, more) = (next(), usize::from(next()), next());
+    let (flags, numbers, more, plans) = (next(), usize::from(next()), next(), next());
     let flag = |at: u8| flags >> at & 1 == 1;
     let setup = Setup {
         stateless: flag(0),
@@ -120,6 +133,7 @@ pub(crate) fn read(bytes: &[u8]) -> (Setup, Vec<Step>) {
         restarts_unhealthy: flag(4),
         serves_stale: flag(5),
         replays: flag(6),
+        plans: [0, 1, 2].map(|at| plans >> at & 1 == 1),
     };
     let mut steps = Vec::new();
     while let Some(kind) = bytes.next() {
@@ -130,7 +144,7 @@ pub(crate) fn read(bytes: &[u8]) -> (Setup, Vec<Step>) {
 }
 
 fn step(kind: u8, next: &mut impl FnMut() -> u8) -> Step {
-    match kind % 32 {
+    match kind % 34 {
         0 => Step::Open,
         1..=5 => {
             let chosen = next();
@@ -160,6 +174,8 @@ fn step(kind: u8, next: &mut impl FnMut() -> u8) -> Step {
         28 => Step::Chain(next() % 4),
         29 => Step::Probe,
         30 => Step::Disable,
+        31 => Step::Edit,
+        32 => Step::Heavy(next().is_multiple_of(2)),
         _ => match next() % 3 {
             0 => Step::Retry,
             _ => Step::Enable,

@@ -32,6 +32,8 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (0_u8..4).prop_map(Step::Chain),
         1 => Just(Step::Probe),
         1 => prop::sample::select(vec![Step::Disable, Step::Enable, Step::Enable, Step::Retry]),
+        2 => Just(Step::Edit),
+        1 => any::<bool>().prop_map(Step::Heavy),
     ];
     prop::collection::vec(prop_oneof![4 => client, 4 => process, 2 => rest], 1..120)
 }
@@ -39,9 +41,10 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
 pub(super) fn setup() -> impl Strategy<Value = Setup> {
     let on_call = prop::sample::select(vec![0, 0, 1, 2]);
     let on_failure = prop::sample::select(vec![0, 0, 1, 2, 3]);
-    let numbers = (prop::option::of(1_u32..4), prop::option::of(5_u64..50), 1_usize..6, any::<[bool; 4]>());
+    let numbers =
+        (prop::option::of(1_u32..4), prop::option::of(5_u64..50), 1_usize..6, any::<[bool; 4]>(), any::<[bool; 3]>());
     (prop::bool::weighted(0.3), 0_usize..3, on_call, on_failure, numbers).prop_map(
-        |(stateless, delays, on_call, on_failure, (max_attempts, deadline, held, flags))| Setup {
+        |(stateless, delays, on_call, on_failure, (max_attempts, deadline, held, flags, plans))| Setup {
             stateless,
             delays,
             on_call,
@@ -53,6 +56,7 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
             restarts_unhealthy: flags[1],
             serves_stale: flags[2],
             replays: flags[3],
+            plans,
         },
     )
 }
