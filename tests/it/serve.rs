@@ -129,6 +129,27 @@ fn a_client_that_leaves_makes_room_for_the_next_who_finds_a_fresh_server() {
 }
 
 #[test]
+fn an_idle_server_costs_no_process_with_a_client_and_without() {
+    let serving = Serving::start(&file(&[("one", server(", idle_stop: 500ms"))]));
+    serving.process.wait_stderr("one: nobody has needed it");
+    let client = serving.client("one");
+    client.initialize();
+    let first = pid(&client, 1);
+    poll_until("the end of an idle server", || !harness::is_running(first));
+    let second = pid(&client, 2);
+    assert_ne!(second, first, "it is there again");
+    poll_until("its end", || !harness::is_running(second));
+    let starts = || serving.process.stderr().matches("one: starting").count();
+    let before = starts();
+    client.finish();
+    let client = serving.client("one");
+    client.initialize();
+    assert_eq!(starts(), before + 1, "no process was started for nobody");
+    client.finish();
+    serving.end();
+}
+
+#[test]
 fn somebody_who_only_knocks_costs_nothing() {
     let serving = Serving::start(&file(&[("one", server(""))]));
     serving.process.wait_stderr("one: connected");
