@@ -128,7 +128,7 @@ fn a_call_in_flight_is_waited_for() {
     });
     assert!(!session.is_answered(1) && session.life() == 1);
     session.respond(&question, json!({ "roots": [] }));
-    session.answer_within(1, LIMIT).result();
+    let _ = session.answer_within(1, LIMIT).result();
     session.wait_life(2);
     session.finish();
 }
