@@ -22,12 +22,13 @@ pub(crate) fn parse(text: &str, source: SourceId) -> Result<Node, SyntaxError> {
     if text.trim().is_empty() {
         return Ok(Node { value: Value::Scalar(Scalar { text: String::new(), kind: Kind::Null }), origin });
     }
-    let mut node = Build { origin }.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|e| syntax(&e))?;
-    Spell { node: &mut node }.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|e| syntax(&e))?;
+    let mut node =
+        Build { origin }.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|e| syntax(text, &e))?;
+    Spell { node: &mut node }.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|e| syntax(text, &e))?;
     Ok(node)
 }
 
-fn syntax(error: &serde_yaml::Error) -> SyntaxError {
+fn syntax(text: &str, error: &serde_yaml::Error) -> SyntaxError {
     let place = error.location().map(|at| Place { line: at.line(), column: at.column() });
     let mut message = error.to_string();
     if message.contains("more than one document") {
@@ -36,7 +37,17 @@ fn syntax(error: &serde_yaml::Error) -> SyntaxError {
     if let Some(at) = place {
         message = message.replacen(&format!(" at line {} column {}", at.line, at.column), "", 1);
     }
-    SyntaxError { message, place }
+    SyntaxError { message, place: place.map(|place| within(text, place)) }
+}
+
+/// What is missing at the end of a text is missing behind the last thing that is there.
+fn within(text: &str, place: Place) -> Place {
+    if place.line <= text.lines().count() {
+        return place;
+    }
+    let text = text.trim_end();
+    let column = text.lines().last().map_or(0, |line| line.chars().count()) + 1;
+    Place { line: text.lines().count().max(1), column }
 }
 
 /// Makes the tree. What it cannot know is how a number was spelled.

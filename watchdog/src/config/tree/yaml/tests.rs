@@ -54,3 +54,13 @@ fn hostile_input_is_an_error_and_no_crash() {
     }
     assert!(parse(&bomb, 0).is_err());
 }
+
+#[test]
+fn what_is_missing_at_the_end_is_missing_behind_the_last_thing_there() {
+    for (text, line) in [("{a: \"x\"# no end", 1), ("{a: 1", 1), ("{a: 1,\n b: 2\n\n", 2), ("a: [é\n# no end\n", 2)] {
+        let place = parse(text, 0).err().unwrap().place.unwrap();
+        let length = text.lines().nth(line - 1).unwrap().chars().count();
+        assert_eq!(place.line, line, "{text:?}");
+        assert!((1..=length + 1).contains(&place.column), "{place:?} of {text:?}");
+    }
+}
