@@ -62,12 +62,13 @@ impl Control {
             match self.next() {
                 Some(Order::Launch(launch)) => {
                     let stdio = self.stdio()?;
-                    self.receive(ORDER_CHUNK, MsgFlags::MSG_DONTWAIT);
+                    // The end may be behind orders that came before it.
+                    while self.receive(ORDER_CHUNK, MsgFlags::MSG_DONTWAIT) {}
                     return (!self.gone).then_some((launch, stdio));
                 }
                 Some(Order::Stop { .. } | Order::Kill | Order::Signal(_)) => return None,
                 None if self.gone => return None,
-                None => self.receive(LAUNCH_CHUNK, MsgFlags::empty()),
+                None => _ = self.receive(LAUNCH_CHUNK, MsgFlags::empty()),
             }
         }
     }
@@ -95,15 +96,16 @@ impl Control {
         })
     }
 
-    /// Reads once. End of file and every error but "nothing there" mean that the engine has gone.
-    fn receive(&mut self, chunk: usize, flags: MsgFlags) {
+    /// Reads once. Gives whether there was something. End of file and every error but "nothing there" mean that the engine has gone.
+    fn receive(&mut self, chunk: usize, flags: MsgFlags) -> bool {
         let mut bytes = vec![0; chunk];
-        match receive_into(&self.socket, &mut bytes, &mut self.descriptors, flags) {
-            Ok(0) => self.gone = true,
-            Ok(length) => self.frames.push(bytes.get(..length).unwrap_or_default()),
-            Err(Errno::EAGAIN | Errno::EINTR) => {}
-            Err(_) => self.gone = true,
-        }
+        let length = match receive_into(&self.socket, &mut bytes, &mut self.descriptors, flags) {
+            Err(Errno::EAGAIN | Errno::EINTR) => return false,
+            received => received.unwrap_or(0),
+        };
+        self.frames.push(bytes.get(..length).unwrap_or_default());
+        self.gone = length == 0;
+        !self.gone
     }
 
     /// Tells the engine. One that has gone is noticed by the next read, so a failure is nothing to act upon.

@@ -8,6 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use nix::libc;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
 use watchdog::back::{Child, ChildEvent, Ending, StartError, Step};
 
 use crate::rig::{binary, command, marked, run, shell, start, within};
@@ -201,18 +203,23 @@ async fn a_guard_that_hangs_in_exec_holds_up_nobody_and_starts_nothing_later() {
     if !lease(&file, libc::F_WRLCK).await {
         return eprintln!("SKIPPED: files of {} cannot be leased", folder.path().display());
     }
-    let (command, mark) = command("sleep", &["600"]);
+    let (command, mark) = command("sh", &["-c", "echo it runs; sleep 600"]);
     let (mut child, pipes) = Child::start_with(&copy, &command).unwrap();
     let nothing = tokio::time::timeout(Duration::from_millis(20), child.event()).await;
     assert!(nothing.is_err(), "{nothing:?}");
-    child.kill();
+    // With time enough for a program that was started all the same to say so.
+    child.stop(Duration::from_millis(500), Duration::ZERO);
     let first = within("an event", child.event()).await;
     assert_eq!(first, ChildEvent::CannotStart { errno: libc::ETIMEDOUT, step: Step::Guard });
     let last = within("an event", child.event()).await;
     assert_eq!(last, ChildEvent::Empty { survivors: vec![] });
     // By name: whoever hangs there has a copy of our descriptor.
     assert!(lease(&file, libc::F_UNLCK).await);
-    drop(pipes);
+    // The other ends are in the socket, then the guard's, then those of what it starts.
+    let mut stdout = Receiver::from_owned_fd(pipes.stdout).unwrap();
+    let mut said = String::new();
+    within("the end of the late guard", stdout.read_to_string(&mut said)).await.unwrap();
+    assert_eq!(said, "");
     let mut next = shell("true");
     next.started().await;
     assert_eq!(next.exited().await, Ending::Code(0));
