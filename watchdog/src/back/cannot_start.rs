@@ -47,6 +47,10 @@ pub(crate) fn describe(program: &str, cwd: &str, bounds: &Bounds, errno: i32, st
              (`ulimit -Hc`)",
             bounds.core.map_or_else(|| "unlimited".to_owned(), |bytes| Size(bytes).to_string())
         ),
+        (Step::OomScoreAdj, Errno::ENOENT) => format!(
+            "`oom_score_adj: {}` cannot be set for `{program}`: /proc is not mounted; mount it, or remove that key",
+            bounds.oom_score_adj.unwrap_or_default()
+        ),
         (Step::OomScoreAdj, _) => format!(
             "the kernel refuses `oom_score_adj: {}` for `{program}`: {why}; only root may make a process less likely to be killed \
              than the watchdog is",

@@ -101,6 +101,19 @@ async fn limits_hold_before_the_program_runs() {
     rig.empty().await;
 }
 
+/// Beside the three of the child there is room for the loader's one.
+#[tokio::test]
+async fn a_low_limit_of_open_files_is_in_the_way_of_no_other() {
+    let (mut command, mark) = command("cat", &["/proc/self/oom_score_adj"]);
+    command.bounds.open_files = Some(4);
+    command.bounds.oom_score_adj = Some(789);
+    let mut rig = start(&command, mark);
+    rig.started().await;
+    assert_eq!(rig.number().await, 789);
+    rig.exited().await;
+    rig.empty().await;
+}
+
 /// More than any system takes (`fs.nr_open`), whoever asks.
 #[tokio::test]
 async fn a_limit_that_the_kernel_refuses_is_named() {

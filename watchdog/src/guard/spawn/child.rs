@@ -102,13 +102,14 @@ unsafe fn prepare(plan: &Plan) -> Result<(), Failure> {
 unsafe fn limit(plan: &Plan) -> Result<(), Failure> {
     // SAFETY: the pointers are to what lives in the plan, and setrlimit(2) is async-signal-safe where it is a system call.
     unsafe {
+        // Before the limit of open files, which may leave no descriptor for it.
+        if !plan.oom_score_adj.is_null() {
+            checked(Step::OomScoreAdj, write_file(c"/proc/self/oom_score_adj".as_ptr(), plan.oom_score_adj))?;
+        }
         if let Some(open_files) = &plan.open_files {
             checked(Step::OpenFiles, libc::setrlimit(libc::RLIMIT_NOFILE, &raw const *open_files))?;
         }
         checked(Step::Core, libc::setrlimit(libc::RLIMIT_CORE, &raw const plan.core))?;
-        if !plan.oom_score_adj.is_null() {
-            checked(Step::OomScoreAdj, write_file(c"/proc/self/oom_score_adj".as_ptr(), plan.oom_score_adj))?;
-        }
     }
     Ok(())
 }
