@@ -7,7 +7,7 @@
 //! ```text
 //! delegated to us            our own group, or the one above it where that is marked as delegated (systemd's DelegateSubgroup=)
 //! └── mcp-watchdog-PID-…     this process's; locked while it or a guard of it lives, so that nobody else takes it for left over
-//!     ├── self               this process and its guards, where a limit asks for a controller
+//!     ├── self               this process and what is below it without a group, where a limit asks for a controller
 //!     ├── 1                  the tree of the first process that was started so
 //!     └── 2                  …
 //! ```

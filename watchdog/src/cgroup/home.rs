@@ -1,5 +1,6 @@
 //! The part of the hierarchy that is this process's own.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::fcntl::{Flock, FlockArg};
-use nix::unistd::{AccessFlags, Pid, access};
+use nix::unistd::{AccessFlags, Pid, access, getpid, getppid};
 
 use super::group::{self, Group, hold};
 use super::{Placement, mark, place};
@@ -42,7 +43,7 @@ impl Home {
     /// Why there is none, and what would help.
     pub(crate) fn get() -> Result<&'static Self, &'static str> {
         let home = HOME.get_or_init(|| {
-            let read = |file| fs::read_to_string(format!("/proc/self/{file}"));
+            let read = |file| fs::read(format!("/proc/self/{file}"));
             let text = read("cgroup").and_then(|group| Ok((group, read("mountinfo")?)));
             let (group, mounts) = text.map_err(|error| format!("/proc does not tell of cgroups: {error}"))?;
             let own = place::own(&group, &mounts)
@@ -52,12 +53,16 @@ impl Home {
         home.as_ref().map_err(String::as_str)
     }
 
-    /// Removes the home of this process, if it has made one. What is left because a tree is still on its way out is removed by its
-    /// guard.
+    /// Removes the home of this process, if it has made one, with the groups that a killed guard has left empty. What is left
+    /// because a tree is still on its way out is removed by its guard.
     pub(crate) fn leave() {
         if let Some(Ok(home)) = HOME.get() {
-            _ = fs::remove_dir(&home.folder);
+            home.remove();
         }
+    }
+
+    fn remove(&self) {
+        group::remove_all(&self.folder);
     }
 
     /// Makes a home in a folder that was handed over to us, and clears away those whose owners are dead.
@@ -109,12 +114,10 @@ impl Home {
             ));
         }
         if !lists(&self.delegated, "cgroup.subtree_control", controller) {
-            let moved = self.step_aside();
+            self.step_aside();
             if let Err(error) = hand_on(&self.delegated, controller) {
-                moved.iter().for_each(|pid| _ = enter(&self.delegated, *pid));
-                _ = fs::remove_dir(self.folder.join(SELF));
-                let others = group::numbers(&self.delegated).into_iter().filter(|pid| !moved.contains(pid));
-                let others: Vec<_> = others.map(|pid| pid.to_string()).collect();
+                let others: Vec<_> = group::numbers(&self.delegated).iter().map(u32::to_string).collect();
+                self.step_back();
                 return Err(format!(
                     "the {controller} controller cannot be used in {group}: {error}; other processes are in it ({}): say \
                      `DelegateSubgroup=` in the unit, or run the watchdog in a group of its own",
@@ -127,14 +130,29 @@ impl Home {
         })
     }
 
-    /// Moves this process, its guards, and the init above it out of the group that is to be divided. Gives who was moved.
-    fn step_aside(&self) -> Vec<u32> {
+    /// Moves this process, everything below it, and the init above it out of the group that is to be divided.
+    fn step_aside(&self) {
         let aside = self.folder.join(SELF);
         if fs::create_dir(&aside).is_err() {
-            return Vec::new();
+            return;
         }
-        let ours = group::numbers(&self.delegated).into_iter().filter(|&pid| is_ours(pid));
-        ours.filter(|&pid| enter(&aside, pid).is_ok()).collect()
+        let mut moved = BTreeSet::new();
+        // Who was forked meanwhile by one that had not moved yet is met by another look.
+        loop {
+            let ours = ours();
+            let here = group::numbers(&self.delegated).into_iter().filter(|pid| ours.contains(pid));
+            let before = moved.len();
+            moved.extend(here.filter(|&pid| enter(&aside, pid).is_ok()));
+            if moved.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn step_back(&self) {
+        let aside = self.folder.join(SELF);
+        group::numbers(&aside).into_iter().for_each(|pid| _ = enter(&self.delegated, pid));
+        _ = fs::remove_dir(aside);
     }
 }
 
@@ -157,15 +175,13 @@ fn lists(group: &Path, file: &str, word: &str) -> bool {
     text.split_ascii_whitespace().any(|listed| listed == word)
 }
 
-/// Whether a process belongs to this watchdog: itself, its children, which are guards, or its init, if that is what its parent is.
-fn is_ours(pid: u32) -> bool {
-    let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let parent = |pid: u32| {
-        let stat = os::stat(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
-        u32::try_from(stat.parent.as_raw()).ok()
-    };
-    let own = std::process::id();
-    pid == own || parent(pid) == Some(own) || (parent(own) == Some(pid) && program(own) == program(pid))
+/// Who belongs to this watchdog: itself, what descends from it (guards and servers), and its init, if that is what its parent is.
+fn ours() -> BTreeSet<u32> {
+    let own = getpid();
+    let program = |pid: Pid| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let init = Some(getppid()).filter(|&parent| program(parent) == program(own));
+    let below = os::descendants(own).unwrap_or_default().into_iter().map(|member| member.pid);
+    below.chain([own]).chain(init).map(|pid| pid.as_raw().unsigned_abs()).collect()
 }
 
 /// Kills and removes what watchdogs have left that were killed together with their guards. The removal waits for the dying, so it

@@ -1,34 +1,42 @@
 //! Where this process is among the control groups, out of what /proc says about it (cgroups(7), proc_pid_mountinfo(5)).
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The folder of our own group, from `/proc/self/cgroup` and `/proc/self/mountinfo`.
+use memchr::memmem;
+
+/// The folder of our own group, from `/proc/self/cgroup` and `/proc/self/mountinfo`. Both hold names in any bytes, of disks that
+/// somebody has mounted too.
 ///
 /// # Errors
 /// What is missing here.
-pub(super) fn own(cgroup: &str, mountinfo: &str) -> Result<PathBuf, &'static str> {
-    let group = cgroup.lines().find_map(|line| line.strip_prefix("0::")).ok_or("this kernel has no cgroup v2")?;
-    let mut mounts = mountinfo.lines().filter_map(mount).peekable();
+pub(super) fn own(cgroup: &[u8], mountinfo: &[u8]) -> Result<PathBuf, &'static str> {
+    let group = lines(cgroup).find_map(|line| line.strip_prefix(b"0::")).ok_or("this kernel has no cgroup v2")?;
+    let group = OsStr::from_bytes(group);
+    let mut mounts = lines(mountinfo).filter_map(mount).peekable();
     mounts.peek().ok_or("no cgroup v2 is mounted here")?;
     // Under a namespace of their own, groups above it are shown as `/..`, and so are the roots of mounts that show more.
     let below = |(root, point): (PathBuf, PathBuf)| Some(point.join(Path::new(group).strip_prefix(root).ok()?));
     mounts.find_map(below).ok_or("the cgroup v2 that is mounted here does not show this process's own group")
 }
 
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n')
+}
+
 /// The root of a mounted hierarchy and where it is mounted.
-fn mount(line: &str) -> Option<(PathBuf, PathBuf)> {
-    let (place, kind) = line.split_once(" - ")?;
-    let mut fields = place.split(' ').skip(3).map(unescaped);
+fn mount(line: &[u8]) -> Option<(PathBuf, PathBuf)> {
+    let (place, kind) = line.split_at_checked(memmem::find(line, b" - ")?)?;
+    let mut fields = place.split(|byte| *byte == b' ').skip(3).map(unescaped);
     let found = (fields.next()?, fields.next()?);
-    kind.starts_with("cgroup2 ").then_some(found)
+    kind.starts_with(b" - cgroup2 ").then_some(found)
 }
 
 /// Spaces and their like are written as a backslash and three octal digits.
-fn unescaped(field: &str) -> PathBuf {
+fn unescaped(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field.as_bytes();
+    let mut rest = field;
     while let [byte, tail @ ..] = rest {
         let code = tail.get(..3).filter(|_| *byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
         if let Some(code) = code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
@@ -53,7 +61,7 @@ mod tests {
 ";
 
     fn found(cgroup: &str, mountinfo: &str) -> Result<String, &'static str> {
-        own(cgroup, mountinfo).map(|path| path.to_str().unwrap().to_owned())
+        own(cgroup.as_bytes(), mountinfo.as_bytes()).map(|path| path.to_str().unwrap().to_owned())
     }
 
     #[test]
@@ -79,7 +87,17 @@ mod tests {
 
     #[test]
     fn only_whole_escapes_are_taken_for_such() {
-        assert_eq!(unescaped(r"a\134b\1"), Path::new(r"a\b\1"));
-        assert_eq!(unescaped(r"\999"), Path::new(r"\999"));
+        assert_eq!(unescaped(br"a\134b\1"), Path::new(r"a\b\1"));
+        assert_eq!(unescaped(br"\999"), Path::new(r"\999"));
+    }
+
+    #[test]
+    fn names_that_are_no_text_are_in_nobodys_way() {
+        let mounts = b"\
+90 23 8:1 / /media/caf\xe9 rw - vfat /dev/sdb1 rw
+30 23 0:26 / /sys/fs/\xff rw - cgroup2 cgroup2 rw
+";
+        let folder = own(b"0::/\xfe\n", mounts).unwrap();
+        assert_eq!(folder.as_os_str().as_bytes(), b"/sys/fs/\xff/\xfe");
     }
 }

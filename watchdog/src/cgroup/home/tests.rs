@@ -11,7 +11,7 @@ struct Scene(Group, PathBuf);
 
 impl Scene {
     fn make(name: &str) -> Option<Self> {
-        let read = |file| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
+        let read = |file| fs::read(format!("/proc/self/{file}")).unwrap_or_default();
         let place = place::own(&read("cgroup"), &read("mountinfo")).map_err(str::to_owned).and_then(|own| {
             let folder = own.join(format!("watchdog-test-{}-{name}", std::process::id()));
             fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -32,6 +32,12 @@ impl Scene {
         let sleeper = Command::new("sleep").arg("60").spawn().unwrap();
         enter(group, sleeper.id()).unwrap();
         sleeper
+    }
+
+    /// A shell in a group.
+    fn shell(group: &Path, script: &str) -> Child {
+        let script = format!("echo 0 > \"$0\"/cgroup.procs; {script}");
+        Command::new("sh").args(["-c", &script]).arg(group).spawn().unwrap()
     }
 }
 
@@ -85,6 +91,10 @@ fn each_tree_has_a_place_of_its_own_in_a_home_that_nobody_takes_for_left_over() 
     assert_eq!(second.memory_max, Some(1));
     Home::make(scene.folder()).unwrap();
     assert!(home.folder.is_dir());
+    // As a guard that was killed leaves it.
+    fs::create_dir(&first.folder).unwrap();
+    home.remove();
+    assert!(!home.folder.exists());
 }
 
 #[test]
@@ -114,12 +124,17 @@ fn a_controller_is_handed_on_once_those_that_are_ours_have_stepped_aside() {
         return eprintln!("SKIPPED controller: no controller is handed down to {}", scene.folder().display());
     };
     let home = Home::make(scene.folder()).unwrap();
-    let mut ours = Scene::sleeper(scene.folder());
+    // As guards are, and the servers below them.
+    let mut sleeper = Scene::sleeper(scene.folder());
+    let mut shell = Scene::shell(scene.folder(), "sleep 60 & wait");
+    until("a child of a child", || scene.0.members().len() == 3);
     home.enable(controller).unwrap();
-    assert_eq!(group::numbers(&home.folder.join(SELF)), [ours.id()]);
+    assert_eq!(group::numbers(&home.folder.join(SELF)).len(), 3);
     assert!(lists(&home.folder, "cgroup.subtree_control", controller));
     scene.0.kill();
-    ours.wait().unwrap();
+    for child in [&mut sleeper, &mut shell] {
+        child.wait().unwrap();
+    }
 }
 
 #[test]
@@ -131,17 +146,15 @@ fn a_stranger_in_the_group_is_named_and_everybody_is_put_back() {
     };
     let home = Home::make(scene.folder()).unwrap();
     let mut ours = Scene::sleeper(scene.folder());
-    let script = "echo 0 > \"$0\"/cgroup.procs; sleep 60 & wait";
-    let mut shell = Command::new("sh").args(["-c", script]).arg(scene.folder()).spawn().unwrap();
-    until("a child of a child", || scene.0.members().len() == 3);
+    // Whose parent has ended, so that it is nobody's here.
+    Scene::shell(scene.folder(), "sleep 60 &").wait().unwrap();
+    let stranger = scene.0.members().into_iter().find(|pid| *pid != ours.id()).unwrap();
     let why = home.enable(controller).unwrap_err();
-    assert!(why.contains("DelegateSubgroup="), "{why}");
-    assert_eq!(group::numbers(scene.folder()).len(), 3);
+    assert!(why.contains("DelegateSubgroup=") && why.contains(&format!("({stranger})")), "{why}");
+    assert_eq!(group::numbers(scene.folder()).len(), 2);
     assert!(!home.folder.join(SELF).exists());
     scene.0.kill();
-    for child in [&mut ours, &mut shell] {
-        child.wait().unwrap();
-    }
+    ours.wait().unwrap();
 }
 
 #[test]
