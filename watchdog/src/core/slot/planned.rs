@@ -31,7 +31,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const WEIGH: Duration = Duration::from_secs(5);
 /// A process that is too large from its start on is kept for `restart.min_uptime`, then twice as long, and so on up to this.
 const LONGEST_STAY: Duration = Duration::from_secs(3600);
-/// The least of it, where `restart.min_uptime` is none.
+/// The least of it, where `restart.min_uptime` is none; and what one has that was older than it may be when it was connected.
 const SHORTEST_STAY: Duration = Duration::from_secs(1);
 
 /// Many servers that were started together are not to be replaced together.
@@ -106,7 +106,8 @@ impl Slot {
         let planned = &mut self.planned;
         planned.outdated = false;
         planned.due = planned.due.filter(|reason| *reason == Reason::FilesChanged);
-        planned.lifetime_at = limits.max_lifetime.map(|limit| since + spread(limit, JITTER, random));
+        let lifetime = limits.max_lifetime.map(|limit| spread(limit, JITTER, random));
+        planned.lifetime_at = lifetime.map(|lifetime| (since + lifetime).max(now + SHORTEST_STAY));
         planned.weigh_at = limits.memory.map(|_| now + WEIGH);
         planned.used_at = Some(planned.used_at.unwrap_or(now));
         planned.idle_at = self.config.idle_stop.map(|limit| now + limit);

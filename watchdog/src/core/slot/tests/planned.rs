@@ -238,6 +238,14 @@ fn a_process_that_has_lived_for_long_enough_is_replaced_give_or_take_a_tenth() {
     assert_eq!(world.told("server_reconnected").len(), 5);
 }
 
+#[test]
+fn a_lifetime_that_is_over_when_the_server_is_connected_leaves_it_a_moment() {
+    let mut world = open(|server| server.limits.max_lifetime = Some(millis(1)));
+    world.advance(secs(60));
+    let lives = world.generation().0;
+    assert!((30..=61).contains(&lives), "{lives} processes in a minute");
+}
+
 fn limited(server: &mut Server) {
     server.limits.memory = Some(GIB);
 }
