@@ -11,7 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::book::Book;
-use crate::session::Session;
+use crate::session::{STUCK, Session};
 use crate::target::Target;
 
 /// What can be measured.
@@ -88,7 +88,7 @@ impl<'a> Field<'a> {
         let mut lost = Vec::new();
         for at in order(self.rows.len(), round) {
             let (target, session) = &mut self.rows[at];
-            if let Err(error) = session.watched(|session| work(target, session, book)) {
+            if let Err(error) = session.watched(STUCK, |session| work(target, session, book)) {
                 book.failures.push(format!("{}: {what}: {error}", target.name));
                 lost.push(at);
             }

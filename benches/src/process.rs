@@ -27,8 +27,8 @@ pub(crate) struct Tree {
 pub(crate) struct Memory {
     /// Resident; a page that several of them share counts for each.
     pub(crate) resident: u64,
-    /// Resident, and nobody else's.
-    pub(crate) private: u64,
+    /// Resident, and no page of a file: what the kernel cannot take back.
+    pub(crate) own: u64,
     /// The most that was ever resident.
     pub(crate) peak: u64,
 }
@@ -75,7 +75,7 @@ impl Tree {
         for pid in &self.between {
             let pages = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
             all.resident += kilobytes(&pages, "Rss:");
-            all.private += kilobytes(&pages, "Private_Clean:") + kilobytes(&pages, "Private_Dirty:");
+            all.own += kilobytes(&pages, "Anonymous:");
             all.peak += kilobytes(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmHWM:");
         }
         Ok(all)
@@ -117,10 +117,7 @@ mod tests {
         assert_eq!(tree.between.first(), Some(&Pid::this()));
         assert_eq!(tree.server, None);
         let memory = tree.memory().unwrap();
-        assert!(
-            memory.private > 0 && memory.private <= memory.resident && memory.resident <= memory.peak,
-            "{memory:?}"
-        );
+        assert!(memory.own > 0 && memory.own <= memory.resident && memory.resident <= memory.peak, "{memory:?}");
         assert!(tree.cpu().unwrap() > Duration::ZERO);
         assert!(tree.wakeups().is_ok());
     }

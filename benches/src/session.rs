@@ -16,7 +16,7 @@ use crate::process::{self, Tree};
 use crate::target::Target;
 
 /// How long anything may take before what is measured counts as stuck.
-const STUCK: Duration = Duration::from_secs(60);
+pub(crate) const STUCK: Duration = Duration::from_secs(60);
 /// How long a program may take to end after its stdin has.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -45,7 +45,7 @@ impl Session {
         let (sink, source) = streams.ok_or_else(|| io::Error::other("no pipes"))?;
         let mut session =
             Self { child, sink: Some(sink), lines: Lines::new(source), next_id: FIRST_ID, started_in: Duration::ZERO };
-        session.started_in = session.watched(|session| {
+        session.started_in = session.watched(STUCK, |session| {
             session.write(opening().as_bytes())?;
             session.answer_of(OPENING_ID)?;
             Ok(begin.elapsed())
@@ -54,13 +54,17 @@ impl Session {
         Ok(session)
     }
 
-    /// Ends what is measured if it takes too long, so that reading from it ends too.
-    pub(crate) fn watched<T>(&mut self, work: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+    /// Ends what is measured if it takes longer than this, so that reading from it ends too.
+    pub(crate) fn watched<T>(
+        &mut self,
+        limit: Duration,
+        work: impl FnOnce(&mut Self) -> io::Result<T>,
+    ) -> io::Result<T> {
         let (done, waiting) = mpsc::channel::<()>();
         let pid = self.pid();
         thread::scope(|scope| {
             scope.spawn(move || {
-                if waiting.recv_timeout(STUCK) == Err(RecvTimeoutError::Timeout) {
+                if waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                     let tree = Tree::of(pid).map(|tree| tree.processes()).unwrap_or_default();
                     tree.into_iter().for_each(|pid| _ = kill(pid, Signal::SIGKILL));
                 }

@@ -1,5 +1,6 @@
 //! The sidecar form: one server, spoken to on our stdin and stdout.
 
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -88,13 +89,14 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
             number = signals.next() => Some(Exit::Signal(number)),
         };
         let control = control::start(config, &config.only().name, &handle, probes);
-        let mut serving = pin!(driver.run());
+        // As a task of its own, so that signals are not looked at for every message.
+        let mut serving = pin!(async { tokio::spawn(driver.run()).await });
         let exit = loop {
             if let Some(exit) = refused {
                 break exit;
             }
             tokio::select! {
-                exit = &mut serving => break exit,
+                ended = &mut serving => break ended.unwrap_or_else(|error| resume_unwind(error.into_panic())),
                 number = signals.next() => end(&handle, &slot, &manager, number),
                 number = for_server.next() => tell(&slot, Command::Signal(number)),
                 Some(order) = orders.recv() => match order {

@@ -74,6 +74,8 @@ pub struct Driver {
     watch: Option<Watch>,
     clock: Clock,
     effects: Vec<Effect>,
+    /// Whether something has changed that others than the two sides may have to be asked about again in this poll.
+    stirred: bool,
     exit: Option<Exit>,
     /// When a client that has left is given up with what it has not taken.
     next_session_at: Option<std::time::Instant>,
@@ -140,6 +142,7 @@ impl Driver {
             watch: None,
             clock: Clock::new(),
             effects: Vec::new(),
+            stirred: true,
             exit: None,
             next_session_at: None,
             client_spoke: false,
@@ -186,6 +189,7 @@ impl Driver {
     fn next_session(&mut self, now: std::time::Instant) {
         self.exit = None;
         self.next_session_at = None;
+        self.stirred = true;
         self.meter.client_left(now);
         self.front.forget_client();
         self.chains.end_session();
@@ -236,6 +240,7 @@ impl Driver {
     }
 
     fn effect(&mut self, now: std::time::Instant, effect: Effect) {
+        self.stirred |= !effect.only_passes_on();
         match effect {
             Effect::Deliver(line) => {
                 self.meter.messages_out.add(1);

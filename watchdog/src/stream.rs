@@ -27,7 +27,7 @@ pub use sink::Sink;
 pub use source::Source;
 pub use stderr_tail::StderrTail;
 
-pub(crate) use descriptor::{duplicate, wait_writable};
+pub(crate) use descriptor::{duplicate, enlarge, wait_writable};
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -10,6 +10,7 @@ pub mod lines;
 pub mod list;
 pub mod splice;
 
+mod blocks;
 mod method;
 mod number;
 mod outline;

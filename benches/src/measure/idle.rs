@@ -33,7 +33,7 @@ pub(super) fn measure(targets: &[Target], effort: Effort, book: &mut Book) {
         let what = What { table: "Idle", name: "wake-ups", unit: "/s", reference: COPY };
         book.note(what, &target.name, 0, more / since.elapsed().as_secs_f64());
         let memory = tree.memory()?;
-        for (name, bytes) in [("idle", memory.resident), ("idle, private", memory.private)] {
+        for (name, bytes) in [("idle, resident", memory.resident), ("idle, own", memory.own)] {
             let what = What { table: "Memory", name, unit: "MiB", reference: COPY };
             book.note(what, &target.name, 0, mebibytes(bytes));
         }

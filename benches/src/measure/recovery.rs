@@ -14,8 +14,8 @@ use crate::target::{DIRECT, Target};
 
 /// Calls before the kill, which make it a session in use.
 const BEFORE: usize = 20;
-/// How long calls may be refused.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long calls may be refused, or go unanswered.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn measure(targets: &[Target], effort: Effort, book: &mut Book) {
     let what = What { table: "Recovery after kill -9", name: "first answer", unit: "ms", reference: DIRECT };
@@ -61,7 +61,7 @@ fn own_start(target: &Target) -> io::Result<Duration> {
 
 fn recover(target: &Target) -> io::Result<Recovered> {
     let mut session = Session::open(target)?;
-    let recovered = session.watched(|session| {
+    let recovered = session.watched(PATIENCE * 2, |session| {
         let mut call = Call::of_length(100);
         for _ in 0..BEFORE {
             session.round_trip(&mut call)?;

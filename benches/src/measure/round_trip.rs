@@ -35,7 +35,7 @@ pub(super) fn measure(targets: &[Target], effort: Effort, book: &mut Book) {
     field.round("Memory", 0, book, |target, session, book| {
         let tree = Tree::of(session.pid())?;
         if !tree.between.is_empty() {
-            let what = What { table: "Memory", name: "peak", unit: "MiB", reference: COPY };
+            let what = What { table: "Memory", name: "peak, resident", unit: "MiB", reference: COPY };
             book.note(what, &target.name, 0, super::idle::mebibytes(tree.memory()?.peak));
         }
         Ok(())

@@ -5,10 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-/// What a pipe holds, in bytes: a few large messages without a change of process, and no more latency than that
-/// (design/data-path.md).
-#[cfg(target_os = "linux")]
-const CAPACITY: i32 = 256 * 1024;
+use crate::stream::enlarge;
 
 /// The engine's ends. None is inherited by any other process, and none blocks.
 #[derive(Debug)]
@@ -36,21 +33,11 @@ pub(super) fn open() -> io::Result<(Pipes, ChildEnds)> {
     let (stderr, child_stderr) = io::pipe()?;
     let ours = Pipes { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
     for end in [&ours.stdin, &ours.stdout, &ours.stderr] {
-        enlarge(end);
+        enlarge(end.as_fd());
         fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     }
     Ok((ours, ChildEnds { stdin: child_stdin.into(), stdout: child_stdout.into(), stderr: child_stderr.into() }))
 }
-
-/// A user may have used up what pipes may hold together; a smaller one works too.
-#[cfg(target_os = "linux")]
-fn enlarge(end: impl AsFd) {
-    _ = fcntl(end, FcntlArg::F_SETPIPE_SZ(CAPACITY));
-}
-
-/// Such pipes grow by themselves.
-#[cfg(not(target_os = "linux"))]
-fn enlarge(_: impl AsFd) {}
 
 #[cfg(test)]
 mod tests {

@@ -19,6 +19,7 @@ const LINES: usize = 1024;
 impl Driver {
     /// Ready when the program ends.
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
+        self.stirred = true;
         for _ in 0..TURNS {
             let now = self.clock.now();
             let mut busy = self.turn(cx, now) | self.flush(cx);
@@ -45,15 +46,21 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Looks once at everything. Whether something was new.
+    /// Looks once at everything that may be new. Whether something was.
+    ///
+    /// Messages are what is new most of the time, and both sides are looked at until they have none. All else has told that
+    /// it will wake us, and is not asked again for each message.
     fn turn(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let stirred = std::mem::take(&mut self.stirred);
         let time = self.look_at_time(now);
-        let commands = self.look_at_commands(cx, now);
+        let commands = stirred && self.look_at_commands(cx, now);
         let server = self.look_at_server(cx, now);
         let client = self.look_at_client(cx, now);
-        let chain = self.look_at_chain(cx, now);
-        let managed = self.look_at_managed(cx, now);
-        let files = self.look_at_files(cx, now);
+        let stirred = stirred | self.stirred;
+        let chain = stirred && self.look_at_chain(cx, now);
+        let managed = stirred && self.look_at_managed(cx, now);
+        let files = stirred && self.look_at_files(cx, now);
+        self.stirred |= commands | chain | managed | files;
         time | commands | server | client | chain | managed | files
     }
 
@@ -227,6 +234,7 @@ impl Driver {
             runtime.flush(cx);
             eased |= full && runtime.backlog() < FULL;
         }
+        self.stirred |= eased;
         eased
     }
 }

@@ -16,6 +16,11 @@ use nix::sys::stat::{Mode, SFlag, fstat};
 use tokio::io::Interest;
 use tokio::io::unix::{AsyncFd, AsyncFdRegisterError};
 
+/// What a pipe should hold, in bytes: a few large messages without a change of process, and no more latency than that
+/// (design/data-path.md).
+#[cfg(target_os = "linux")]
+const CAPACITY: i32 = 256 * 1024;
+
 /// What is reserved when a caller brings a buffer without room: a read of nothing would look like the end.
 const ROOM: usize = 64 * 1024;
 
@@ -68,6 +73,19 @@ pub(super) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Makes more room in a pipe. A user may have used up what pipes may hold together; a smaller one works too.
+#[cfg(target_os = "linux")]
+pub(crate) fn enlarge(pipe: BorrowedFd<'_>) {
+    // Who has made it larger has a reason.
+    if fcntl(pipe, FcntlArg::F_GETPIPE_SZ).is_ok_and(|size| size < CAPACITY) {
+        _ = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(CAPACITY));
+    }
+}
+
+/// Such pipes grow by themselves.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const fn enlarge(_: BorrowedFd<'_>) {}
 
 /// Opens the pipe behind `fd` once more, so that the new description can be non-blocking while the old one, which
 /// strangers share, stays as it is.

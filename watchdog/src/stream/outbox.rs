@@ -11,8 +11,9 @@ use bytes::Bytes;
 
 use super::Sink;
 
-/// Slices of one write: two a line.
-const SLICES: usize = 256;
+/// Slices of one write, two a line: where many lines wait, and where few do, which is the rule.
+const MANY: usize = 256;
+const FEW: usize = 8;
 
 #[derive(Debug)]
 struct Piece {
@@ -51,13 +52,15 @@ impl Outbox {
     /// What the write says.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<()>> {
         while self.backlog > 0 {
-            let written = ready!(self.poll_once(cx, sink))?;
+            let few = self.urgent.len() + self.ordinary.len() < FEW / 2;
+            let written = if few { self.poll_once::<FEW>(cx, sink) } else { self.poll_once::<MANY>(cx, sink) };
+            let written = ready!(written)?;
             self.advance(written);
         }
         Poll::Ready(Ok(()))
     }
 
-    fn poll_once(&self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
+    fn poll_once<const SLICES: usize>(&self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
         let mut slices = [IoSlice::new(&[]); SLICES];
         let begun = self.begun.iter().map(|(piece, written)| (piece, (*written).min(piece.line.len())));
         let waiting = self.urgent.iter().chain(&self.ordinary).map(|piece| (piece, 0));

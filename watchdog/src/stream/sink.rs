@@ -127,7 +127,10 @@ impl Sink {
 fn inherited_polled(fd: OwnedFd, kind: Kind) -> Result<Sink, OwnedFd> {
     let (handle, call) = match kind {
         Kind::Fifo => match descriptor::open_again(fd.as_fd(), End::Write) {
-            Ok(again) => (Handle::opened_again(again, fd), Call::Write),
+            Ok(again) => {
+                descriptor::enlarge(again.as_fd());
+                (Handle::opened_again(again, fd), Call::Write)
+            }
             Err(_) => return Err(fd),
         },
         Kind::Socket => (Handle::new(fd), Call::Send),

@@ -151,7 +151,10 @@ fn inherited_polled(fd: OwnedFd, kind: Kind) -> Result<Source, OwnedFd> {
     let drains = descriptor::short_read_drains(fd.as_fd(), kind);
     let (handle, call) = match kind {
         Kind::Fifo => match descriptor::open_again(fd.as_fd(), End::Read) {
-            Ok(again) => (Handle::opened_again(again, fd), Call::Read),
+            Ok(again) => {
+                descriptor::enlarge(again.as_fd());
+                (Handle::opened_again(again, fd), Call::Read)
+            }
             Err(_) => return Err(fd),
         },
         Kind::Socket => (Handle::new(fd), Call::Receive),

@@ -97,6 +97,12 @@ pub fn scan(line: &[u8]) -> Scan {
     }
 }
 
+/// Whether a line is UTF-8 as a whole, which MCP demands.
+#[must_use]
+pub fn is_utf8(line: &[u8]) -> bool {
+    simdutf8::basic::from_utf8(line).is_ok()
+}
+
 /// The elements of a batch, each as it stands in the line; `None` when the array is malformed.
 #[must_use]
 pub fn elements(line: &[u8]) -> Option<Vec<Span>> {

@@ -12,6 +12,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const UNCOUNTED: usize = BYTE_ORDER_MARK.len() + 1;
 /// A line longer than this leaves a buffer behind that is not worth keeping; in bytes.
 const KEEP_BUFFER: usize = 2 << 20;
+/// By how much a buffer grows that a line does not fit in.
+const GROWTH: usize = 4;
 
 /// One line of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct Oversized {
 #[derive(Debug)]
 pub struct Lines {
     buffer: BytesMut,
+    /// What the buffer held when it was new, in bytes; lines that are taken off it make it smaller.
+    size: usize,
     /// How many bytes of the buffer are known to have no LF.
     searched: usize,
     max_line: usize,
@@ -59,17 +63,29 @@ impl Lines {
     /// A splitter that gives no line longer than `max_line` bytes.
     #[must_use]
     pub fn new(max_line: usize) -> Self {
-        Self { buffer: BytesMut::new(), searched: 0, max_line, discarded: None }
+        Self { buffer: BytesMut::new(), size: 0, searched: 0, max_line, discarded: None }
     }
 
     /// The buffer to append input to, with room for at least half of `room` bytes without growing. The bytes that it
     /// holds must stay.
     pub fn spare(&mut self, room: usize) -> &mut BytesMut {
+        // Once all its lines are gone it is used again from its beginning, where a line that follows finds the most room
+        // and nothing has to be moved.
+        _ = self.buffer.is_empty() && self.buffer.try_reclaim(self.size);
         // Room for a whole read each time would take a new buffer for every short line that is still held elsewhere.
         if self.buffer.capacity() - self.buffer.len() < room.div_ceil(2) {
-            self.buffer.reserve(room);
+            self.grow(room);
         }
         &mut self.buffer
+    }
+
+    /// Makes room. A line that did not fit is likely to be long: what is held already decides how much, so that little of
+    /// it is moved more than once. Memory that is never written to costs nothing.
+    fn grow(&mut self, room: usize) {
+        let most = self.max_line.saturating_add(UNCOUNTED + room).saturating_sub(self.buffer.len());
+        let more = self.buffer.len().saturating_mul(GROWTH - 1).min(most).max(room);
+        self.buffer.reserve(more);
+        self.size = self.buffer.capacity();
     }
 
     /// The length of the line that has begun and not ended, in bytes.
@@ -125,8 +141,11 @@ impl Lines {
             discarded.feed(&bytes);
             return Some(Line::TooLong(discarded.end()));
         }
-        let blank = content.iter().all(|byte| byte.is_ascii_whitespace());
-        (!blank).then(|| Line::Whole(bytes.slice_ref(content)))
+        if content.iter().all(|byte| byte.is_ascii_whitespace()) {
+            return None;
+        }
+        let whole = content.len() == bytes.len();
+        Some(Line::Whole(if whole { bytes } else { bytes.slice_ref(content) }))
     }
 
     /// Moves what follows a long line to a buffer of its own, so that the long line's memory can be freed.

@@ -1,7 +1,6 @@
 //! The id and kind of a message that is too long to be kept, found while its bytes stream by.
 //!
-//! Works like [`scan`](super::head::scan) at the top level only, chunk by chunk, in constant memory (nesting aside, which
-//! costs an eighth of a byte per level).
+//! Works like [`scan`](super::head::scan) at the top level only, chunk by chunk, in constant memory.
 
 use memchr::memchr2;
 

@@ -1,7 +1,7 @@
 //! A cursor over JSON text that reads one level at a time and builds nothing.
 //!
-//! Commas, colons, strings and scalars are checked at the levels that are read; nested values that are passed over are
-//! checked for matching brackets and closed strings.
+//! Commas, colons, strings and scalars are checked at the levels that are read; of nested values that are passed over the
+//! brackets of each kind are counted, and their strings have to be closed.
 
 use std::borrow::Cow;
 

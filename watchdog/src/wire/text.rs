@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-use super::skip::trailing_backslashes;
+use super::skip::string_end;
 
 /// Bytes that are looked at word by word before a search that pays off only for long strings starts.
 const SHORT: usize = 48;
@@ -36,18 +36,8 @@ pub(super) fn end(line: &[u8], start: usize) -> Option<End> {
         }
         at += 8;
     }
-    end_from(line, at)
-}
-
-/// The same from further on, where a string may be long, escaped, or close to the end of the line.
-fn end_from(line: &[u8], mut at: usize) -> Option<End> {
-    loop {
-        let quote = at + memchr(b'"', line.get(at..)?)?;
-        if trailing_backslashes(&line[at..quote]).is_multiple_of(2) {
-            return Some(End { quote, plain: false });
-        }
-        at = quote + 1;
-    }
+    // A long string, an escaped one, or one that is close to the end of the line. No backslash was passed.
+    Some(End { quote: at + string_end(line.get(at..)?)?, plain: false })
 }
 
 /// The high bit of each byte that equals `wanted`; bits above the lowest such bit may be wrong.

@@ -31,9 +31,7 @@ impl Slot {
     fn client_says(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
         self.clock = Some(now);
         match head::scan(&line) {
-            _ if std::str::from_utf8(&line).is_err() => {
-                self.protest(None, -32700, "Parse error: the line is not UTF-8", out)
-            }
+            _ if !head::is_utf8(&line) => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
             Scan::Message(head) => match head.kind {
                 Kind::Request => self.client_request(now, line, &head, out),
                 Kind::Notification => {

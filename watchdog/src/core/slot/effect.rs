@@ -80,6 +80,12 @@ impl Effect {
     pub(super) const fn pass(line: Bytes) -> Self {
         Self::Forward { line, tag: 0, urgent: false }
     }
+
+    /// Whether it changes nothing but what waits to be written, or is told.
+    #[must_use]
+    pub const fn only_passes_on(&self) -> bool {
+        matches!(self, Self::Deliver(_) | Self::Forward { .. } | Self::Count(_) | Self::Emit(_) | Self::Stray(_))
+    }
 }
 
 /// What is counted beside the events.

@@ -45,14 +45,14 @@ impl Slot {
                 if self.chain.is_some() && !key(&line, head.id.as_ref()).is_some_and(|id| self.own.is_probe(&id)) {
                     self.sign_of_life();
                 }
-                if std::str::from_utf8(&line).is_err() {
+                if !head::is_utf8(&line) {
                     return self.unreadable(now, &line, &head, out);
                 }
                 if let Some(line) = self.server_message(now, line, &head, out) {
                     self.deliver(line, out);
                 }
             }
-            Scan::Batch if self.session.batches() && std::str::from_utf8(&line).is_err() => {
+            Scan::Batch if self.session.batches() && !head::is_utf8(&line) => {
                 self.sign_of_life();
                 for span in head::elements(&line).unwrap_or_default() {
                     let element = line.slice(span);

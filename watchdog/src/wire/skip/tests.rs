@@ -4,7 +4,7 @@ use super::*;
 
 /// The same, byte by byte.
 fn reference(bytes: &[u8]) -> Step {
-    let (mut open, mut in_string, mut escaped) = (Vec::new(), false, false);
+    let (mut depth, mut curly, mut in_string, mut escaped) = (0, 0, false, false);
     for (at, &byte) in bytes.iter().enumerate() {
         match byte {
             _ if escaped => escaped = false,
@@ -12,10 +12,17 @@ fn reference(bytes: &[u8]) -> Step {
             b'\\' => return Step::Broken,
             b'"' => in_string = !in_string,
             _ if in_string => {}
-            b'{' => open.push(b'}'),
-            b'[' => open.push(b']'),
-            b'}' | b']' if open.pop() != Some(byte) => return Step::Broken,
-            b'}' | b']' if open.is_empty() => return Step::Ended(at + 1),
+            b'{' | b'[' => {
+                depth += 1;
+                curly += i32::from(byte == b'{');
+            }
+            b'}' | b']' => {
+                depth -= 1;
+                curly -= i32::from(byte == b'}');
+                if depth == 0 {
+                    return if curly == 0 { Step::Ended(at + 1) } else { Step::Broken };
+                }
+            }
             _ => {}
         }
     }
@@ -79,6 +86,21 @@ proptest! {
         cuts in prop::collection::vec(0_usize..90, 0..40),
     ) {
         prop_assert_eq!(in_pieces(text.as_bytes(), &cuts), Step::Open);
+    }
+}
+
+#[test]
+fn what_opens_as_one_kind_does_not_end_as_the_other() {
+    for (text, expected) in [
+        ("[}", Step::Broken),
+        ("{]", Step::Broken),
+        ("[[1,{}]}", Step::Broken),
+        ("[{}]}", Step::Ended(4)),
+        // Brackets that cross are not looked for.
+        ("[{]}", Step::Ended(4)),
+    ] {
+        assert_eq!(in_pieces(text.as_bytes(), &[]), expected, "{text}");
+        assert_eq!(in_pieces(text.as_bytes(), &[1, 1, 1]), expected, "{text}");
     }
 }
 

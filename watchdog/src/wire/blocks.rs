@@ -1,0 +1,68 @@
+//! Blocks of bytes as bit masks: which bytes are what.
+//!
+//! What is done with them is written once, over a [`Kernel`], and compiled for each: the portable one, which compilers
+//! turn into what vector instructions the platform always has, and one for AVX2.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod portable;
+
+/// Bytes of a block.
+pub(super) const BLOCK: usize = 64;
+/// Set in `{` and `}`, not in `[` and `]`.
+const CURLY: u8 = 0x20;
+
+/// The bytes that begin and end strings, and escape others; one bit a byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Quoting {
+    pub(super) quotes: u64,
+    pub(super) backslashes: u64,
+}
+
+/// The brackets; one bit a byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Nesting {
+    pub(super) opening: u64,
+    pub(super) closing: u64,
+    /// Of the brackets, those that are curly; other bits say nothing.
+    pub(super) curly: u64,
+}
+
+/// How a block is read.
+pub(super) trait Kernel: Copy {
+    /// Quotes and backslashes.
+    fn quoting(self, block: &[u8; BLOCK]) -> Quoting;
+    /// Brackets.
+    fn nesting(self, block: &[u8; BLOCK]) -> Nesting;
+    /// Bit n is the exclusive or of the bits 0 to n.
+    fn prefix_xor(self, bits: u64) -> u64;
+}
+
+/// Something that is done with blocks.
+pub(super) trait Work {
+    /// What comes of it.
+    type Output;
+    /// Does it. To be inlined always, so that it is compiled for the kernel.
+    fn run(self, kernel: impl Kernel) -> Self::Output;
+}
+
+/// Does the work with the best kernel that the processor can run.
+#[inline]
+pub(super) fn run<W: Work>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    let work = match avx2::run(work) {
+        Ok(output) => return output,
+        Err(work) => work,
+    };
+    work.run(portable::Portable)
+}
+
+/// A block of less than that, filled up with spaces.
+pub(super) fn filled(rest: &[u8]) -> [u8; BLOCK] {
+    let mut block = [b' '; BLOCK];
+    block[..rest.len()].copy_from_slice(rest);
+    block
+}
+
+#[cfg(test)]
+mod tests;
