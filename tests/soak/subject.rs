@@ -170,6 +170,15 @@ impl Subject {
     }
 }
 
+/// A soak that fails leaves nothing behind.
+impl Drop for Subject {
+    fn drop(&mut self) {
+        // An error says that it has ended already.
+        _ = self.process.kill();
+        _ = self.process.wait();
+    }
+}
+
 fn visit(socket: &Path, place: &Path, mut faults: Faults, end: Instant) -> io::Result<(Book, u64)> {
     let mut all = Book::default();
     let mut era = Era::Handshake;
