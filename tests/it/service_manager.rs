@@ -136,7 +136,7 @@ fn a_server_that_never_comes_up_does_not_hold_up_the_service() {
     ]);
     let session = serving(&manager, &text);
     let (ready, _) = manager.wait("READY=1\n", 0);
-    let (_, status) = manager.wait("1 connecting (attempt 2), 1 disconnected, 1 disabled", ready - 1);
+    let (_, status) = manager.wait("1 connecting (attempt 2), 1 standby, 1 disabled", ready - 1);
     assert!(status.contains("STATUS=4 servers: 1 connected, "), "{status}");
     session.signal(Signal::SIGTERM);
     session.ended(143);
