@@ -211,6 +211,20 @@ impl Lifecycle {
         }
     }
 
+    /// Whether a process is on its way that somebody chose to start, and the attempt for it has not failed: after an end between
+    /// two calls, a stop for being idle, or an operator's word. That is no outage.
+    #[must_use]
+    pub const fn starts_on_purpose(&self) -> bool {
+        match self.state {
+            State::Disabling(Target::Restart | Target::Standby) => true,
+            State::Connecting(Phase::Clearing | Phase::Attempting) => {
+                self.connected_once && self.backoff.attempts() <= 1
+            }
+            State::Reconnecting { reason, .. } => reason.is_planned(),
+            _ => false,
+        }
+    }
+
     /// E20. The session is kept, and the next request starts a process for it.
     pub(super) fn stand_by(&mut self, out: &mut Vec<Action>) {
         if !self.is_connected() {

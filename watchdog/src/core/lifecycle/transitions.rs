@@ -186,7 +186,9 @@ impl Lifecycle {
         let failed = matches!(self.state, State::PermanentlyFailed { .. });
         match self.policy.restart.on_call {
             OnCall::Error if failed => Admission::Reject(Rejection::PermanentlyFailed),
-            OnCall::Error if self.connected_once => Admission::Reject(Rejection::Reconnecting),
+            OnCall::Error if self.connected_once && !self.starts_on_purpose() => {
+                Admission::Reject(Rejection::Reconnecting)
+            }
             OnCall::Wait if failed => Admission::Reject(Rejection::PermanentlyFailed),
             OnCall::Error | OnCall::Wait => Admission::Hold,
             OnCall::Attempt => {

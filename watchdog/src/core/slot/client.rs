@@ -83,7 +83,7 @@ impl Slot {
         }
         match self.admit(now, &request, out) {
             Admission::Forward => self.forward(now, line, request, out),
-            Admission::Hold if self.serve_stale(&request, out) => {}
+            Admission::Hold if !self.planned.outdated && self.serve_stale(&request, out) => {}
             Admission::Hold => {
                 self.keep(now, Held { line, requests: vec![request], expires: None }, out);
                 self.flush_held(now, out);
@@ -229,10 +229,13 @@ impl Slot {
     }
 
     /// How long these requests may wait. The client's opening waits through failed attempts before the first connection;
-    /// its limit is that of the first answer.
+    /// its limit is that of the first answer. A start that was chosen between two calls may take as long as a start may, so
+    /// that the choice costs no call.
     pub(super) fn hold_expires(&self, now: Instant, requests: &[Request]) -> Option<Instant> {
         let opening = requests.iter().any(|request| request.method == Method::Initialize);
-        let hold = (!opening || self.life.connected_once()).then(|| now + self.config.restart.hold);
+        let (hold, start) = (self.config.restart.hold, self.config.handshake.timeout);
+        let hold = if self.life.starts_on_purpose() { hold.max(start) } else { hold };
+        let hold = (!opening || self.life.connected_once()).then(|| now + hold);
         requests.iter().filter_map(|request| request.deadline_at).chain(hold).min()
     }
 

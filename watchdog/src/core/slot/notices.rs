@@ -73,12 +73,16 @@ impl Slot {
                 self.throttle.reset();
                 self.reconnected(now, attempts)
             }
-            Notice::AttemptFailed => EventKind::McpRestartFailed {
-                attempt: attempts,
-                reason: Reason::StartFailure.name().into(),
-                last_error: self.failure.error.clone().unwrap_or_default(),
-                is_error,
-            },
+            Notice::AttemptFailed => {
+                // The last lists are better than none.
+                self.planned.outdated = false;
+                EventKind::McpRestartFailed {
+                    attempt: attempts,
+                    reason: Reason::StartFailure.name().into(),
+                    last_error: self.failure.error.clone().unwrap_or_default(),
+                    is_error,
+                }
+            }
             Notice::Failed => {
                 EventKind::ServerFailed { attempts, last_error: self.failure.error.clone(), exit: self.failure.ending }
             }

@@ -57,7 +57,7 @@ pub(super) struct Planned {
     files: Option<Files>,
     /// Changes in a row that came early.
     early: u32,
-    /// Whether files have changed while no process was wanted, so that lists of the last one may be wrong.
+    /// Whether files have changed since a process was there, so that lists of the last one may be wrong.
     pub(super) outdated: bool,
     /// What the live process works on without being asked for it any more.
     pub(super) tasks: Tasks,
@@ -198,6 +198,7 @@ impl Slot {
         let itself = if files.paused { ", as after each start: does the server write there itself?" } else { "" };
         Self::emit_due(Reason::FilesChanged, format!("{}{others}{itself}", files.first), out);
         self.planned.due = Some(Reason::FilesChanged);
+        self.planned.outdated = true;
         self.changed = true;
     }
 

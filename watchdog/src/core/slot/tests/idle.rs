@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{Server, Start};
+use crate::config::{OnCall, Server, Start};
 use crate::core::testing::{INITIALIZE, Script, World, call_line, ids, millis, raw_id, refused, secs, stateless};
 use crate::exit::Exit;
 
@@ -166,7 +166,50 @@ fn a_list_that_is_known_starts_nothing_and_one_of_other_files_does() {
     world.request("4", "tools/list");
     assert_eq!(world.generation().0, 3);
     let got = world.client_got();
-    assert!(got.iter().any(|line| line.contains("notifications/tools/list_changed")), "{got:?}");
+    let answers: Vec<_> = got.iter().filter(|line| line.contains("\"id\"")).collect();
+    assert!(answers.len() == 1 && answers[0].contains(r#""tools":[{"name":"b"}]"#), "{got:?}");
+}
+
+#[test]
+fn where_the_new_files_do_not_start_the_last_lists_are_served_again() {
+    let mut world = open();
+    world.request("1", "tools/list");
+    world.advance(secs(600));
+    world.tell(|slot, now, _| slot.file_changed(now, "a.py".to_owned()));
+    world.advance(secs(1));
+    world.script = Script { dies_at_start: true, ..Script::default() };
+    world.forget();
+    world.request("2", "tools/list");
+    refused(&world.client_got_one(), "2", -31006);
+    world.request("3", "tools/list");
+    let list = world.client_got_one();
+    assert!(raw_id(&list) == "3" && list.contains(r#""tools":[{"name":"a"}]"#), "{list}");
+}
+
+/// As one that a launcher fetches first: longer than `restart.hold`, and no longer than `handshake.timeout`.
+#[test]
+fn a_start_may_take_its_time_and_no_call_pays_for_it() {
+    for on_call in [OnCall::Attempt, OnCall::Wait, OnCall::Error] {
+        let mut world = World::new(|server| {
+            idle(server);
+            server.restart.on_call = on_call;
+        });
+        world.open();
+        world.advance(secs(600));
+        world.forget();
+        world.script.ignores = &["initialize"];
+        world.call("1", "t");
+        world.call("2", "t");
+        world.advance(secs(29));
+        assert_eq!((world.client_got(), world.generation().0), (vec![], 2), "{on_call:?}");
+        world.advance(secs(2));
+        let got = world.client_got();
+        assert_eq!(ids(&got), ["1", "2"], "{on_call:?}");
+        // From here on it is down as any other.
+        world.call("3", "t");
+        world.advance(secs(11));
+        assert_eq!(ids(&world.client_got()), ["3"], "{on_call:?}");
+    }
 }
 
 #[test]

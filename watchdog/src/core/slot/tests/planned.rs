@@ -1,6 +1,6 @@
 //! Replacements that the watchdog itself decides on, between two calls.
 
-use crate::config::{Delays, Server};
+use crate::config::{Delays, OnCall, Server};
 use crate::core::testing::{
     INITIALIZE, Script, World, call_line, ids, millis, raw_id, refused, secs, stateless, value,
 };
@@ -68,6 +68,41 @@ fn calls_that_come_in_between_wait_for_the_new_process() {
     world.server_answers("1");
     world.server_answers("2");
     assert_eq!(ids(&world.client_got()), ["1", "2"]);
+}
+
+/// Whatever calls meet while a server is down: this is no outage.
+#[test]
+fn they_wait_wherever_calls_meet_an_error_and_for_as_long_as_a_start_may_take() {
+    for on_call in [OnCall::Attempt, OnCall::Wait, OnCall::Error] {
+        let mut world = open(|server| server.restart.on_call = on_call);
+        world.lingering = true;
+        edited(&mut world);
+        world.call("1", "t");
+        world.script.ignores = &["initialize"];
+        world.lingering = false;
+        world.gone();
+        world.call("2", "t");
+        world.advance(secs(28));
+        assert_eq!((world.client_got(), world.generation().0), (vec![], 2), "{on_call:?}");
+        world.advance(secs(3));
+        assert_eq!(ids(&world.client_got()), ["1", "2"], "{on_call:?}: the start has failed");
+    }
+}
+
+#[test]
+fn a_list_that_is_asked_for_meanwhile_is_that_of_the_new_files() {
+    let mut world = open(|_| ());
+    world.request("1", "tools/list");
+    world.forget();
+    world.script.tools = r#"[{"name":"b"}]"#;
+    world.lingering = true;
+    edited(&mut world);
+    world.request("2", "tools/list");
+    assert_eq!(world.client_got(), [""; 0]);
+    world.gone();
+    let got = world.client_got();
+    let answers: Vec<_> = got.iter().filter(|line| line.contains("\"id\"")).collect();
+    assert!(answers.len() == 1 && answers[0].contains(r#""tools":[{"name":"b"}]"#), "{got:?}");
 }
 
 #[test]
