@@ -6,7 +6,7 @@ use super::error::ConfigError;
 use super::keys::ALIASES;
 use super::source::Sources;
 use super::text::quoted;
-use super::tree::place::{self, Target};
+use super::tree::place::Target;
 use super::tree::{Node, Origin, PathText, Step, Value};
 
 /// Settles a whole file.
@@ -154,7 +154,7 @@ fn duplicate(key: &str, origin: &Origin, times: usize, sources: &Sources) -> Con
     let parent = &origin.path[..origin.path.len().saturating_sub(1)];
     let what = if PathText(parent).to_string() == "servers" { "server name" } else { "key" };
     let first = match sources.get(origin.source) {
-        super::source::Source::File(file) => place::locate(&file.text, &origin.path, Target::Key(0)),
+        super::source::Source::File(file) => file.locate(&origin.path, Target::Key(0)),
         _ => None,
     };
     let first = first.map(|at| format!(" (first at line {})", at.line)).unwrap_or_default();

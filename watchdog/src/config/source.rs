@@ -1,6 +1,7 @@
 //! Where configuration comes from, and how a place in it is named and shown.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::excerpt::{Guard, excerpt};
 use super::preset::Preset;
@@ -34,7 +35,12 @@ pub(crate) struct File {
     pub(crate) secrets: OnceLock<Vec<Secret>>,
     /// The tree as it was read, to find them by.
     pub(crate) root: Option<Node>,
+    /// How many places in it were looked up for errors.
+    pub(crate) looked_up: Arc<AtomicUsize>,
 }
+
+/// Looking up a place means to read the whole text: errors after so many go without.
+const MOST_PLACES: usize = 100;
 
 impl std::fmt::Debug for File {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -43,6 +49,12 @@ impl std::fmt::Debug for File {
 }
 
 impl File {
+    /// The place that an error is about.
+    pub(crate) fn locate(&self, path: &[Step], target: Target) -> Option<Place> {
+        let before = self.looked_up.fetch_add(1, Ordering::Relaxed);
+        if before < MOST_PLACES { place::locate(&self.text, path, target) } else { None }
+    }
+
     fn guard(&self, target: Target) -> Guard<'_> {
         let find = || self.root.as_ref().map(|root| secret::find(root, &self.text)).unwrap_or_default();
         let secrets = self.secrets.get_or_init(find);
@@ -117,7 +129,7 @@ impl Sources {
         let shown = PathText(path);
         match self.get(origin.source) {
             Source::File(file) => {
-                let place = place::locate(&file.text, &origin.path, target);
+                let place = file.locate(&origin.path, target);
                 let path = if path.is_empty() { String::new() } else { format!(": {shown}") };
                 match place {
                     Some(at) => (

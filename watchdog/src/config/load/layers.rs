@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::excerpt::{Guard, excerpt};
@@ -232,7 +232,7 @@ fn parse_file(
     sources: &mut Sources,
     errors: &mut Vec<ConfigError>,
 ) -> Result<Node, ConfigErrors> {
-    let file = File { name: name.clone(), text, secrets: OnceLock::new(), root: None };
+    let file = File { name: name.clone(), text, secrets: OnceLock::new(), root: None, looked_up: Arc::default() };
     let id = sources.add(Source::File(file.clone()));
     let mut root = yaml::parse(&file.text, id).map_err(|error| match error.place {
         Some(at) => ConfigError::about(format!("{name}:{}:{}", at.line, at.column), error.message)

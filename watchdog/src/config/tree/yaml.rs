@@ -1,5 +1,6 @@
 //! YAML text to a tree.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{
@@ -16,14 +17,40 @@ pub(crate) struct SyntaxError {
     pub(crate) place: Option<Place>,
 }
 
+/// The parser takes time that grows with the square of this, and refuses a fraction of it in the end.
+const DEEPEST: usize = 500;
+
+/// More values than any configuration has, those of aliases counted as often as they are named: each costs memory.
+const MOST_VALUES: u32 = 100_000;
+
+/// Where too many brackets are open. Those in quotes and comments count too: nobody writes so many there.
+fn too_deep(text: &str) -> Option<Place> {
+    let mut open = 0_usize;
+    let at = text.bytes().position(|byte| {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        open > DEEPEST
+    })?;
+    let before = text.get(..at)?;
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    Some(Place { line: before.matches('\n').count() + 1, column: line.chars().count() + 1 })
+}
+
 /// Reads a text. Duplicate keys stay in the tree, for the caller to report.
 pub(crate) fn parse(text: &str, source: SourceId) -> Result<Node, SyntaxError> {
     let origin = Origin { source, path: Vec::new() };
     if text.trim().is_empty() {
         return Ok(Node { value: Value::Scalar(Scalar { text: String::new(), kind: Kind::Null }), origin });
     }
+    if let Some(place) = too_deep(text) {
+        return Err(SyntaxError { message: format!("more than {DEEPEST} brackets are open here"), place: Some(place) });
+    }
+    let left = &Cell::new(MOST_VALUES);
     let mut node =
-        Build { origin }.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|e| syntax(text, &e))?;
+        Build { origin, left }.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|e| syntax(text, &e))?;
     Spell { node: &mut node }.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|e| syntax(text, &e))?;
     Ok(node)
 }
@@ -51,25 +78,36 @@ fn within(text: &str, place: Place) -> Place {
 }
 
 /// Makes the tree. What it cannot know is how a number was spelled.
-struct Build {
+struct Build<'a> {
     origin: Origin,
+    /// How many values there may still be.
+    left: &'a Cell<u32>,
 }
 
-impl Build {
+impl Build<'_> {
+    fn inner(&self, step: Step) -> Self {
+        Self { origin: self.origin.child(step), left: self.left }
+    }
+
     fn scalar<E>(self, kind: Kind) -> Result<Node, E> {
         Ok(Node { value: Value::Scalar(Scalar { text: String::new(), kind }), origin: self.origin })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Build {
+impl<'de> DeserializeSeed<'de> for Build<'_> {
     type Value = Node;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        let Some(left) = self.left.get().checked_sub(1) else {
+            let message = format!("holds more than {MOST_VALUES} values, those that aliases bring counted");
+            return Err(D::Error::custom(message));
+        };
+        self.left.set(left);
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Build {
+impl<'de> Visitor<'de> for Build<'_> {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,7 +156,7 @@ impl<'de> Visitor<'de> for Build {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Self { origin: self.origin.child(Step::Index(list.len())) })? {
+        while let Some(item) = items.next_element_seed(self.inner(Step::Index(list.len())))? {
             list.push(item);
         }
         Ok(Node { value: Value::List(list), origin: self.origin })
@@ -127,7 +165,7 @@ impl<'de> Visitor<'de> for Build {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
         let mut map = Vec::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let node = entries.next_value_seed(Self { origin: self.origin.child(Step::Key(key.clone())) })?;
+            let node = entries.next_value_seed(self.inner(Step::Key(key.clone())))?;
             map.push((key, node));
         }
         Ok(Node { value: Value::Map(map), origin: self.origin })

@@ -64,3 +64,18 @@ fn what_is_missing_at_the_end_is_missing_behind_the_last_thing_there() {
         assert!((1..=length + 1).contains(&place.column), "{place:?} of {text:?}");
     }
 }
+
+#[test]
+fn a_text_that_costs_more_than_it_holds_is_refused_at_once() {
+    for open in ["[", "{a: "] {
+        let error = parse(&format!("version: 1\nx: {}", open.repeat(500_000)), 0).err().expect("it is too deep");
+        assert_eq!(error.message, "more than 500 brackets are open here");
+        let column = 4 + 500 * open.len();
+        assert_eq!(error.place.map(|place| (place.line, place.column)), Some((2, column)));
+    }
+    assert!(parse(&format!("x: [{}]", vec!["[]"; 2000].join(", ")), 0).is_ok(), "closed ones do not count");
+    let keys = (0..500).map(|at| format!("k{at}: 1")).collect::<Vec<_>>().join(", ");
+    let users = "- {<<: *b}\n".repeat(300);
+    let error = parse(&format!("x: &b {{{keys}}}\ny:\n{users}"), 0).err().expect("150,000 values");
+    assert!(error.message.contains("more than 100000 values"), "{}", error.message);
+}
