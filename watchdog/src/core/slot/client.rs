@@ -20,6 +20,14 @@ use crate::wire::id::{Id, IdKey};
 use crate::wire::lines::{Oversized, OversizedKind};
 use crate::wire::{Span, compose, splice};
 
+/// What is said of a request that nobody can answer.
+const UNFIT_ID: &str = "Invalid Request: the id is neither a string nor a number";
+
+/// Whether a message without an id that counts has one all the same: its sender waits for an answer. `null` is none.
+fn has_unfit_id(line: &Bytes, head: &Head) -> bool {
+    head.id.clone().and_then(|span| line.get(span)).is_some_and(|id| id != b"null")
+}
+
 impl Slot {
     /// One line of the client.
     pub fn client_line(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
@@ -34,6 +42,7 @@ impl Slot {
             _ if !head::is_utf8(&line) => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
             Scan::Message(head) => match head.kind {
                 Kind::Request => self.client_request(now, line, &head, out),
+                Kind::Notification if has_unfit_id(&line, &head) => self.protest(None, -32600, UNFIT_ID, out),
                 Kind::Notification => {
                     let line = self.client_notification(line, &head, out).filter(|_| self.is_open());
                     out.extend(line.map(Effect::pass));
@@ -65,7 +74,7 @@ impl Slot {
     fn client_request(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) {
         self.session.observe(&line, head);
         let Some(request) = self.request(now, &line, head) else {
-            return self.protest(None, -32600, "Invalid Request: the id is neither a string nor a number", out);
+            return self.protest(None, -32600, UNFIT_ID, out);
         };
         if self.first_word.is_some() {
             return self.tell_why(&[request], out);

@@ -178,3 +178,17 @@ fn unknown_fields_and_methods_go_through() {
     world.server_says(notification);
     assert_eq!(world.client_got(), [notification]);
 }
+
+#[test]
+fn a_request_whose_id_is_none_is_refused_since_nobody_could_answer_it() {
+    let mut world = open();
+    for id in ["true", "{}", "[1]"] {
+        world.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call"}}"#));
+        let error = value(&world.client_got_one());
+        assert_eq!((&error["id"], &error["error"]["code"]), (&serde_json::Value::Null, &(-32600).into()), "{id}");
+    }
+    assert_eq!(world.server_got(), [""; 0]);
+    let notification = r#"{"jsonrpc":"2.0","id":null,"method":"notifications/x"}"#;
+    world.say(notification);
+    assert_eq!((world.client_got(), world.server_got()), (vec![], vec![notification.to_owned()]));
+}
