@@ -9,6 +9,7 @@ mod event_file;
 mod exec;
 mod faults;
 mod fixture;
+mod hostile;
 mod init;
 mod inject;
 mod interop;
