@@ -19,6 +19,8 @@ pub struct Violation {
     pub promise: Promise,
     /// What was seen.
     pub evidence: String,
+    /// Whether it can seem so to a client that looks too late.
+    pub by_time: bool,
 }
 
 /// What the contract promises, in the order of its paper.
@@ -81,6 +83,10 @@ pub struct Figures {
     pub hasty: u64,
     /// Requests without an answer from a server that hung and was taken for one that answers in order.
     pub in_order: u64,
+    /// Runs that were made again, because the client got no processor for longer than time limits are.
+    pub starved: u64,
+    /// Runs of which that is true each time: their times say nothing.
+    pub unjudged: u64,
 }
 
 impl Figures {
@@ -95,6 +101,8 @@ impl Figures {
         self.hangs.extend(other.hangs);
         self.hasty += other.hasty;
         self.in_order += other.in_order;
+        self.starved += other.starved;
+        self.unjudged += other.unjudged;
     }
 }
 
@@ -109,7 +117,12 @@ pub struct Verdict {
 
 impl Verdict {
     fn break_promise(&mut self, promise: Promise, evidence: impl Into<String>) {
-        self.violations.push(Violation { promise, evidence: evidence.into() });
+        self.violations.push(Violation { promise, evidence: evidence.into(), by_time: false });
+    }
+
+    /// The same, where the evidence is that something took too long.
+    fn break_by_time(&mut self, promise: Promise, evidence: impl Into<String>) {
+        self.violations.push(Violation { promise, evidence: evidence.into(), by_time: true });
     }
 }
 

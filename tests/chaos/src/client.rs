@@ -24,7 +24,7 @@ use script::Script;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long the processes of a watchdog that was killed may take to be gone. The ladder of a guard has 1.5 s.
 const AFTERMATH: Duration = Duration::from_secs(6);
-/// A wait that lasts so much longer than it should tells of a machine that is busy with other things.
+/// Who looks so much later than was meant was kept from it: the machine is busy with other things.
 const STALL: Duration = Duration::from_millis(30);
 /// How often it is looked whether something has ended of which nothing tells.
 const LOOK: Duration = Duration::from_millis(20);
@@ -54,6 +54,7 @@ pub fn run(plan: &Plan, programs: &Programs) -> io::Result<History> {
         script: Script::new(plan),
         events: Vec::new(),
         patience: PATIENCE * programs.slack,
+        looked: Instant::now(),
     };
     run.carry_out();
     let exit = run.finish(plan.end)?;
@@ -114,6 +115,8 @@ struct Run<'a> {
     script: Script<'a>,
     events: Vec<Event>,
     patience: Duration,
+    /// When it was last looked at the pipes.
+    looked: Instant,
 }
 
 impl Run<'_> {
@@ -162,7 +165,9 @@ impl Run<'_> {
         let until = until.min(self.patience);
         let begin = Instant::now();
         let (lines, end) = self.pipes.poll(until);
-        let late = begin.elapsed().saturating_sub(until);
+        // What has passed since the last look beside what was to be waited for.
+        let late = self.looked.elapsed().saturating_sub(begin.elapsed().min(until));
+        self.looked = Instant::now();
         if late > STALL {
             self.note(Did::Stalled(u64::try_from(late.as_nanos()).unwrap_or(u64::MAX)));
         }

@@ -90,6 +90,13 @@ impl History {
         })
     }
 
+    /// Whether the client got no processor for so long that it says more about the machine than about the watchdog.
+    #[must_use]
+    pub fn is_starved(&self) -> bool {
+        const TOO_LONG: u64 = 500_000_000;
+        self.client.iter().any(|event| matches!(event.what, Did::Stalled(late) if late > TOO_LONG))
+    }
+
     /// The lives with their numbers.
     pub fn numbered(&self) -> impl Iterator<Item = (u64, &[Entry])> {
         (1..).zip(&self.lives).map(|(number, life)| (number, life.as_slice()))

@@ -35,7 +35,7 @@ fn count(facts: &Facts<'_>, asked: &Asked<'_>, gave_up: bool, verdict: &mut Verd
         // A server that is taken for one that answers in order is not condemned by silence (promise 7 decides).
         [] if gave_up && facts.history.stderr.contains(IN_ORDER) => verdict.figures.in_order += 1,
         [] if facts.history.plan.end.is_drained() || gave_up => {
-            verdict.break_promise(Promise::OneAnswer, format!("no answer to {}", asked.name()));
+            verdict.break_by_time(Promise::OneAnswer, format!("no answer to {}", asked.name()));
         }
         [] => {}
         [(_, _, answer)] => {
@@ -59,7 +59,7 @@ fn cancelled(asked: &Asked<'_>, slack: u32, verdict: &mut Verdict) {
         if at.saturating_sub(cancelled) > UNDER_WAY * u64::from(slack) {
             let ms = (at - cancelled) / 1_000_000;
             let evidence = format!("{} was answered {ms} ms after it was taken back: {}", asked.name(), answer.head);
-            verdict.break_promise(Promise::NothingLate, evidence);
+            verdict.break_by_time(Promise::NothingLate, evidence);
         }
     }
 }

@@ -19,13 +19,15 @@ pub(super) fn check(facts: &Facts<'_>, verdict: &mut Verdict) {
         End::Terminate => 143,
         End::Kill => 137,
     };
-    if history.exit != Some(expected) {
-        verdict.break_promise(Promise::ExitCode, format!("{:?} instead of {expected}", history.exit));
+    match history.exit {
+        Some(code) if code == expected => {}
+        None => verdict.break_by_time(Promise::ExitCode, format!("no end in time, instead of {expected}")),
+        Some(code) => verdict.break_promise(Promise::ExitCode, format!("{code} instead of {expected}")),
     }
     if history.plan.end != End::Kill {
         for event in &history.client {
             if let Did::StreamEnd { half: half @ 1.. } = event.what {
-                verdict.break_promise(Promise::OnlyProtocol, format!("stdout ends with {half} bytes of a line"));
+                verdict.break_by_time(Promise::OnlyProtocol, format!("stdout ends with {half} bytes of a line"));
             }
         }
     }

@@ -33,9 +33,8 @@ pub(super) fn check(facts: &Facts<'_>, slack: u32, verdict: &mut Verdict) {
 }
 
 fn one(facts: &Facts<'_>, asked: &Asked<'_>, at: u64, error: &Value, slack: u32, verdict: &mut Verdict) {
-    let mut broken = |promise, why: &str| {
-        verdict.break_promise(promise, format!("{}: {why}: {error}", asked.name()));
-    };
+    let evidence = |why: &str| format!("{}: {why}: {error}", asked.name());
+    let mut broken = |promise, why: &str| verdict.break_promise(promise, evidence(why));
     if let Err(why) = harness::check_own_error(asked.message.method(), error) {
         broken(Promise::Errors, &why);
     }
@@ -73,12 +72,15 @@ fn one(facts: &Facts<'_>, asked: &Asked<'_>, at: u64, error: &Value, slack: u32,
     {
         let since = died.max(asked.at);
         if reading_since(since) {
-            let took = at - since;
-            if took > DEATH * u64::from(slack) + facts.stalled(since, at) {
+            // What the client saw late for want of a processor is not the watchdog's.
+            let took = (at - since).saturating_sub(facts.stalled(since, at));
+            if took > DEATH * u64::from(slack) {
                 let ms = took / 1_000_000;
-                broken(Promise::DeathAtOnce, &format!("{ms} ms after life {life} ended ({how})"));
+                let why = format!("{ms} ms after life {life} ended ({how})");
+                verdict.break_by_time(Promise::DeathAtOnce, evidence(&why));
             } else if reason == "probe-failure" && took > DEATH / 5 {
-                broken(Promise::DeathAtOnce, &format!("a probe found that life {life} had ended ({how})"));
+                let why = format!("a probe found that life {life} had ended ({how})");
+                verdict.break_by_time(Promise::DeathAtOnce, evidence(&why));
             }
             verdict.figures.deaths.push(took);
         }
@@ -86,9 +88,10 @@ fn one(facts: &Facts<'_>, asked: &Asked<'_>, at: u64, error: &Value, slack: u32,
     } else if let Some(failing) = facts.history.failing_since(life).filter(|failing| *failing < at) {
         let since = failing.max(asked.at);
         if readers.contains(&life) && reading_since(since) && at < facts.history.end_at() {
-            let took = at - since;
-            if took > HANG * u64::from(slack) + facts.stalled(since, at) {
-                broken(Promise::OneAnswer, &format!("{} ms after life {life} hung", took / 1_000_000));
+            let took = (at - since).saturating_sub(facts.stalled(since, at));
+            if took > HANG * u64::from(slack) {
+                let why = format!("{} ms after life {life} hung", took / 1_000_000);
+                verdict.break_by_time(Promise::OneAnswer, evidence(&why));
             }
             verdict.figures.hangs.push(took);
         }
@@ -116,7 +119,8 @@ fn last_words(facts: &Facts<'_>, verdict: &mut Verdict) {
     let history = facts.history;
     for (life, entries) in history.numbered() {
         let Some((died, _)) = history.death_of(life) else { continue };
-        let failing = history.failing_since(life);
+        // One that hung, or that a probe with little time has condemned, is heard no more.
+        let failing = history.failing_since(life).or_else(|| facts.was_killed(life).then_some(0));
         let in_time = history.plan.end.is_drained() || died + 1_000_000_000 < history.end_at();
         if !in_time || failing.is_some_and(|failing| failing < died) {
             continue;

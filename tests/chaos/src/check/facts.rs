@@ -131,18 +131,31 @@ impl<'a> Facts<'a> {
         self.generations.get(&generation).copied()
     }
 
+    /// Whether the watchdog says that it has ended this life.
+    #[must_use]
+    pub fn was_killed(&self, life: u64) -> bool {
+        let pid = self.history.pid_of(life).map(i64::from);
+        let mut events = self.history.stderr.lines().filter(|line| line.contains("\"server_killed\""));
+        events.any(|line| {
+            let event: Value = serde_json::from_str(line).unwrap_or_default();
+            event["type"] == "server_killed" && event["data"]["pid"].as_i64() == pid
+        })
+    }
+
     /// Whether the client read all the time between these.
     #[must_use]
     pub fn was_reading(&self, from: u64, to: u64) -> bool {
         self.pauses.iter().all(|(start, end)| *end <= from || *start >= to)
     }
 
-    /// For how long the client got no processor around these times, which the others of the run did not get either.
+    /// For how long the client got no processor between these times, when the others of the run hardly did either.
     #[must_use]
     pub fn stalled(&self, from: u64, to: u64) -> u64 {
-        let events = self.history.client.iter().filter(|event| event.at >= from && event.at <= to + 20_000_000);
-        let stalls = events.map(|event| if let Did::Stalled(late) = event.what { late } else { 0 });
-        stalls.sum()
+        let stalls = self.history.client.iter().filter_map(|event| match event.what {
+            Did::Stalled(late) => Some((event.at.saturating_sub(late).max(from), event.at.min(to))),
+            _ => None,
+        });
+        stalls.map(|(begin, end)| end.saturating_sub(begin)).sum()
     }
 
     /// Whether a line is an answer that the watchdog took from its catalog: another request's.

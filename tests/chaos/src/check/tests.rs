@@ -278,6 +278,7 @@ fn a_death_is_answered_at_once() {
     tape.receive(&by_probe).end().breaks(Promise::DeathAtOnce);
     // A machine that has no processor for the client has none for the watchdog.
     late(1100).did(Did::Stalled(300 * MS)).receive(&gone(1, 1)).end().is_well();
+    late(2100).did(Did::Stalled(300 * MS)).receive(&gone(1, 1)).end().breaks(Promise::DeathAtOnce);
     // A client that does not read sees it later.
     let mut tape = Tape::new();
     tape.send(&call(1)).read(1, &call(1)).did(Did::StopReading).note(1, What::Dying("exit 1".to_owned()));
@@ -337,6 +338,9 @@ fn last_words_are_heard() {
     let mut tape = Tape::new();
     tape.send(&call(1)).read(1, &call(1)).write(1, &answer(1, 1)).note(1, What::Answered(1));
     tape.note(1, What::Dying("exit 1".to_owned())).receive(&gone(1, 1)).end().breaks(Promise::LastWords);
+    // Unless the watchdog has ended it for its silence, and hears it no more.
+    tape.history.stderr += "{\"type\":\"server_killed\",\"data\":{\"pid\":1001}}\n";
+    tape.is_well();
 }
 
 #[test]

@@ -50,6 +50,8 @@ fn options(rng: &mut Rng, patient: bool) -> Vec<String> {
         format!("--probe-timeout={}", if patient { "5s" } else { "300ms" }),
         "--set=restart.min_attempt_interval=50ms".to_owned(),
         format!("--handshake-timeout={}", if patient { "15s" } else { "1500ms" }),
+        // A sign of life beside the probes' answers excuses a silence for so long.
+        "--set=probe.busy_grace=400ms".to_owned(),
         "--no-control".to_owned(),
     ];
     options.push(match rng.u8(..3) {
