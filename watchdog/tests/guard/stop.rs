@@ -198,8 +198,8 @@ async fn two_hundred_generations_leave_nothing_behind() {
     let mut before = 0;
     for round in 0..200 {
         let mut rig = run("cat", &[]);
-        guards.push(rig.guard());
         rig.started().await;
+        guards.push(rig.guard());
         rig.stop(10_000, 0);
         rig.exited().await;
         rig.empty().await;
