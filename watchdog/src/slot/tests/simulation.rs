@@ -33,12 +33,15 @@ const DAY: Duration = secs(24 * 60 * 60);
 /// its whole ladder.
 const LAST: Duration = secs(60);
 
-/// How the server is supervised: as usual, with a check every two minutes and delays that are spread by chance.
-fn config() -> Server {
+/// How the server is supervised: as usual, with a check every two minutes and delays that are spread by chance. `plans`: it is
+/// replaced when it is old, and stopped when nobody needs it.
+fn config(plans: bool) -> Server {
     let mut server = usual();
     server.health.interval = Some(secs(120));
     server.health.jitter = 0.1;
     server.restart.jitter = 0.2;
+    server.limits.max_lifetime = plans.then(|| secs(1800));
+    server.idle_stop = plans.then(|| secs(900));
     server
 }
 
@@ -57,7 +60,9 @@ fn simulate(seed: u64, length: Duration) -> Seen {
 }
 
 async fn live(seed: u64, length: Duration) -> Seen {
-    let world: Shared = World::new(seed);
+    // Every other seed, so that many days show both.
+    let plans = !seed.is_multiple_of(2);
+    let world: Shared = World::new(seed, plans);
     let events =
         Events { stderr: EventForm::Off, format: EventFormat::Jsonl, file: None, ring: 1 << 20, throttle: None };
     let events = Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring);
@@ -65,7 +70,7 @@ async fn live(seed: u64, length: Duration) -> Seen {
     let source = Source::own_pipe(near.try_clone().unwrap().into()).unwrap();
     let sink = Sink::own_pipe(near.into()).unwrap();
     far.set_nonblocking(true).unwrap();
-    let server = Arc::new(config());
+    let server = Arc::new(config(plans));
     let (driver, handle) = Driver::over(
         Box::new(server::Processes::new(world.clone())),
         Parts {
@@ -107,6 +112,7 @@ fn a_day_keeps_every_promise() {
     // A day in which little happens would show little.
     assert!(counts.requests > 3000 && counts.processes > 20 && counts.deaths > 10, "{counts:?}");
     assert!(counts.hangs > 3 && counts.slow > 20 && counts.commands > 5 && counts.suspensions > 0, "{counts:?}");
+    assert!(counts.planned > 10, "{counts:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Processes that live by chance: they answer soon or late, hang, die, or do not come up at all.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -83,6 +83,8 @@ struct Process {
     stopping: bool,
     dead: bool,
     ended: Option<Ending>,
+    /// Requests of the client that it has read, not answered, and not been told to forget.
+    owed: BTreeSet<String>,
 }
 
 impl Process {
@@ -103,6 +105,7 @@ impl Process {
             stopping: false,
             dead: false,
             ended: None,
+            owed: BTreeSet::new(),
         };
         process.decide(connected);
         process
@@ -158,9 +161,12 @@ impl Process {
         let message: Value = serde_json::from_str(&text).expect("the client writes JSON");
         let (id, method) = (&message["id"], message["method"].as_str().unwrap_or_default());
         if id.is_null() {
+            self.owed.remove(&message["params"]["requestId"].to_string());
             return;
         }
-        self.world.lock().unwrap().given(self.generation, &id.to_string(), method);
+        if self.world.lock().unwrap().given(self.generation, &id.to_string(), method) {
+            self.owed.insert(id.to_string());
+        }
         if self.deaf {
             return;
         }
@@ -233,6 +239,7 @@ impl Process {
             Act::Say(_) if self.deaf => None,
             Act::Say(line) => {
                 self.log(&format!("says {line}"));
+                self.forget_answered(&line);
                 self.lines.push_back(Line::Whole(line.into()));
                 Some(News::Read)
             }
@@ -255,6 +262,13 @@ impl Process {
                 self.world.lock().unwrap().gone(self.generation);
                 Some(News::Gone { survivors: Vec::new() })
             }
+        }
+    }
+
+    fn forget_answered(&mut self, line: &str) {
+        let message: Value = serde_json::from_str(line).unwrap_or_default();
+        if message["method"].is_null() {
+            self.owed.remove(&message["id"].to_string());
         }
     }
 
@@ -328,7 +342,7 @@ impl Runtime for Process {
     fn stop(&mut self, hear: bool, eof_grace: Duration, term_grace: Duration) -> HashMap<u64, Bytes> {
         self.log(if hear { "is to end" } else { "is given up" });
         if self.ready && !self.deaf && !self.dead {
-            self.world.lock().unwrap().stopped_well(self.generation);
+            self.world.lock().unwrap().stopped_well(self.generation, &self.owed);
         }
         self.stopping = true;
         if !hear {

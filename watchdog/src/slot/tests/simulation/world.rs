@@ -1,6 +1,6 @@
 //! What is true in a simulation, whoever knows it, and what has to hold of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub(super) struct Counts {
     pub(super) slow: u64,
     pub(super) commands: u64,
     pub(super) suspensions: u64,
+    /// Servers that were well and had nothing to do, and were replaced for their age or stopped for want of work.
+    pub(super) planned: u64,
 }
 
 impl Counts {
@@ -47,6 +49,7 @@ impl Counts {
         self.slow += other.slow;
         self.commands += other.commands;
         self.suspensions += other.suspensions;
+        self.planned += other.planned;
     }
 }
 
@@ -72,6 +75,8 @@ pub(super) struct World {
     deaths: BTreeMap<u64, Instant>,
     /// The latest process that the client has heard of.
     heard: u64,
+    /// Whether the configuration has servers replaced and stopped that are well.
+    plans: bool,
     /// Until when a server that is well may be stopped.
     excused: Option<Instant>,
     /// Whether the client has closed its end.
@@ -81,7 +86,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: u64) -> Shared {
+    pub(super) fn new(seed: u64, plans: bool) -> Shared {
         Arc::new(Mutex::new(Self {
             began: Instant::now(),
             log: String::new(),
@@ -91,6 +96,7 @@ impl World {
             alive: None,
             deaths: BTreeMap::new(),
             heard: 0,
+            plans,
             excused: None,
             closing: false,
             connected: false,
@@ -128,19 +134,24 @@ impl World {
         self.say("server", &format!("{generation} is gone"));
     }
 
-    /// A process has read a request of the client.
-    pub(super) fn given(&mut self, generation: u64, id: &str, method: &str) {
-        // What is not the client's is the watchdog's own.
-        let Some(request) = self.requests.get_mut(id).filter(|request| request.method == method) else { return };
+    /// A process has read a request. Whether it is the client's, and not the watchdog's own.
+    pub(super) fn given(&mut self, generation: u64, id: &str, method: &str) -> bool {
+        let Some(request) = self.requests.get_mut(id).filter(|request| request.method == method) else { return false };
         assert!(!request.answered, "{id} is sent after its answer");
         request.given.push(generation);
         let most = if method == "tools/call" { 1 } else { 2 };
         assert!(request.given.len() <= most || method == "initialize", "{id} ({method}) went to {:?}", request.given);
+        true
     }
 
-    /// A server that is well is told to end. Somebody has to have wanted it (contract.md, promise 7).
-    pub(super) fn stopped_well(&mut self, generation: u64) {
-        let excused = self.closing || self.excused.is_some_and(|until| Instant::now() <= until);
+    /// A server that is well is told to end. Somebody has to have wanted it (contract.md, promise 7), or it was planned, and then
+    /// it owes nobody an answer.
+    pub(super) fn stopped_well(&mut self, generation: u64, owed: &BTreeSet<String>) {
+        let mut excused = self.closing || self.excused.is_some_and(|until| Instant::now() <= until);
+        if !excused && self.plans && owed.is_empty() {
+            self.counts.planned += 1;
+            excused = true;
+        }
         assert!(excused, "{generation} is well and is stopped; the last lines:\n{}", self.last_lines());
     }
 
