@@ -15,6 +15,9 @@ use super::feed::Feed;
 /// Files that a configuration names are read, which fuzzing should not do.
 const FILES: [&str; 5] = ["env_file", "envFile", "token_file", "/dev", "/proc"];
 
+/// What ends a line in YAML 1.1.
+const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// A configuration, in YAML, JSON or TOML: it is loaded, or what is wrong is told with a place that there is. What is loaded can be
 /// explained, and differs from itself in nothing.
 pub fn config(bytes: &[u8]) {
@@ -63,7 +66,7 @@ fn told(errors: &ConfigErrors, name: &str, text: &str) {
         let place = shown.strip_prefix(name).and_then(|rest| rest.strip_prefix(':'));
         let mut numbers = place.into_iter().flat_map(|rest| rest.split(':')).map(|part| part.parse::<usize>());
         if let (Some(Ok(line)), Some(Ok(column))) = (numbers.next(), numbers.next()) {
-            assert!((1..=text.split('\n').count()).contains(&line), "no line {line}: {shown}");
+            assert!((1..=text.split(BREAKS).count()).contains(&line), "no line {line}: {shown}");
             assert!(column >= 1, "no column {column}: {shown}");
         }
     }

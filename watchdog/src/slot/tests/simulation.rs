@@ -40,8 +40,8 @@ fn config(plans: bool) -> Server {
     server.health.interval = Some(secs(120));
     server.health.jitter = 0.1;
     server.restart.jitter = 0.2;
-    server.limits.max_lifetime = plans.then(|| secs(1800));
-    server.idle_stop = plans.then(|| secs(900));
+    server.limits.max_lifetime = plans.then(|| secs(900));
+    server.idle_stop = plans.then(|| secs(400));
     server
 }
 
@@ -112,7 +112,7 @@ fn a_day_keeps_every_promise() {
     // A day in which little happens would show little.
     assert!(counts.requests > 3000 && counts.processes > 20 && counts.deaths > 10, "{counts:?}");
     assert!(counts.hangs > 3 && counts.slow > 20 && counts.commands > 5 && counts.suspensions > 0, "{counts:?}");
-    assert!(counts.planned > 10, "{counts:?}");
+    assert!(counts.planned > 3, "{counts:?}");
 }
 
 #[test]

@@ -117,6 +117,8 @@ struct Book {
     armed: BTreeSet<u64>,
     /// Whether the next attempt was planned, and costs nothing.
     planned: bool,
+    /// Whether that was said of the attempt that runs. One that is redone with another configuration is still that attempt.
+    free: bool,
     /// Whether it was stopped when it was idle. The request that starts it again need not wait: nothing has failed.
     stopped: bool,
     /// Attempts since the last request, operator's word or proof of stability.
@@ -166,7 +168,11 @@ impl Book {
             Event::Remove => self.removed = true,
             Event::Disable => self.off = true,
             Event::Start => (self.off, self.unasked) = (false, 0),
-            Event::Request | Event::ForceRetry | Event::Configure(_) | Event::Wake => self.unasked = 0,
+            Event::Configure(replace) => {
+                self.planned |= replace && self.free && self.live.is_some() && !self.connected;
+                self.unasked = 0;
+            }
+            Event::Request | Event::ForceRetry | Event::Wake => self.unasked = 0,
             Event::Replace(reason) => {
                 let files = reason == Reason::FilesChanged;
                 self.planned |= self.connected || files;
@@ -234,7 +240,8 @@ impl Book {
                 prop_assert!(!self.removed, "a spawn after the end");
                 self.live = Some(generation);
                 self.connected = false;
-                self.unasked += u32::from(!std::mem::take(&mut self.planned));
+                self.free = std::mem::take(&mut self.planned);
+                self.unasked += u32::from(!self.free);
             }
             Action::Tear(generation) => {
                 prop_assert_eq!(self.live, Some(generation), "only what is live is torn");
