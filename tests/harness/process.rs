@@ -24,14 +24,16 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// Whether the process is there and not a zombie.
+/// Whether the process is there, and neither a zombie nor about to be one: what has no memory any more runs nothing.
 #[must_use]
 pub fn is_running(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
     };
-    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    !matches!(state, None | Some('Z' | 'X'))
+    // From the third field on (proc_pid_stat(5)): the state, and as the 23rd the size of the memory.
+    let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+    let (state, memory) = (fields.next(), fields.nth(19));
+    !matches!(state, None | Some("" | "Z" | "X")) && memory != Some("0")
 }
 
 /// The running processes whose environment has the mark of this folder.
