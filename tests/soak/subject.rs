@@ -226,7 +226,7 @@ fn ask(bin: PathBuf, folder: PathBuf, over: Arc<AtomicBool>) -> JoinHandle<()> {
         while !over.load(Ordering::Relaxed) {
             thread::sleep(ASK);
             let mut command = Command::new(&bin);
-            command.args(["status", "--output", "json"]).env("MCP_WATCHDOG_RUNTIME_DIR", &folder);
+            command.args(["status", "--json"]).env("MCP_WATCHDOG_RUNTIME_DIR", &folder);
             _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         }
     })
