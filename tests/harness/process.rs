@@ -36,18 +36,26 @@ pub fn is_running(pid: u32) -> bool {
     !matches!(state, None | Some("" | "Z" | "X")) && memory != Some("0")
 }
 
-/// The running processes whose environment has the mark of this folder.
-pub(crate) fn marked(folder: &Path) -> Vec<Process> {
-    let mut mark = format!("{MARK}=").into_bytes();
+/// The processes whose environment has this variable with this folder as its value.
+///
+/// # Panics
+/// Where /proc cannot be read.
+pub fn carriers(variable: &str, folder: &Path) -> impl Iterator<Item = u32> {
+    let mut mark = format!("{variable}=").into_bytes();
     mark.extend(folder.as_os_str().as_encoded_bytes());
     let pids = fs::read_dir("/proc")
         .expect("/proc can be read")
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let carries = |pid: &u32| {
+    pids.filter(move |pid| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == mark) && is_running(*pid)
-    };
-    pids.filter(carries).map(|pid| Process { pid, command: command(pid) }).collect()
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+    })
+}
+
+/// The running processes of the session that has this folder.
+pub(crate) fn marked(folder: &Path) -> Vec<Process> {
+    let running = carriers(MARK, folder).filter(|pid| is_running(*pid));
+    running.map(|pid| Process { pid, command: command(pid) }).collect()
 }
 
 fn command(pid: u32) -> String {

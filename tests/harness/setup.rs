@@ -17,6 +17,16 @@ use crate::session::Session;
 use crate::state::Shared;
 use crate::{lives, streams};
 
+/// What the test itself was started with must not configure what it tests.
+pub fn remove_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if ["MCP_WATCHDOG_", "CONNECTION_", "MCP_FIXTURE_"].iter().any(|prefix| text.starts_with(prefix)) {
+            command.env_remove(&name);
+        }
+    }
+}
+
 /// A watchdog that is about to be started in front of the fixture.
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -120,13 +130,7 @@ impl Setup {
         if !self.command.is_empty() {
             command.arg("--").args(&self.command);
         }
-        // What the test itself was started with must not configure what it tests.
-        for (name, _) in std::env::vars_os() {
-            let name_text = name.to_string_lossy();
-            if ["MCP_WATCHDOG_", "CONNECTION_", "MCP_FIXTURE_"].iter().any(|prefix| name_text.starts_with(prefix)) {
-                command.env_remove(&name);
-            }
-        }
+        remove_settings(&mut command);
         if self.script.is_some() {
             command.env("MCP_FIXTURE_SCRIPT", folder.join("script.json"));
         }

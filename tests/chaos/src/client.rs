@@ -66,13 +66,7 @@ pub fn run(plan: &Plan, programs: &Programs) -> io::Result<History> {
 
 fn command(plan: &Plan, programs: &Programs, folder: &Path) -> Command {
     let mut command = Command::new(&programs.watchdog);
-    // What the runner itself was started with must not configure what it tests.
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if ["MCP_WATCHDOG_", "CONNECTION_"].iter().any(|prefix| text.starts_with(prefix)) {
-            command.env_remove(&name);
-        }
-    }
+    harness::remove_settings(&mut command);
     command
         .arg0("mcp-watchdog")
         .args(["--name", "chaos"])

@@ -60,18 +60,11 @@ fn stat(pid: i32) -> Option<(char, u64)> {
 /// The running processes of the run that has this folder.
 #[must_use]
 pub fn marked(folder: &Path) -> Vec<Process> {
-    let mut mark = format!("{MARK}=").into_bytes();
-    mark.extend(folder.as_os_str().as_encoded_bytes());
-    let entries = fs::read_dir("/proc").into_iter().flatten();
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let carries = |pid: &i32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
-    };
+    let pids = harness::carriers(MARK, folder).filter_map(|pid| i32::try_from(pid).ok());
     let name = |pid: i32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&words).replace('\0', " ").chars().take(80).collect::<String>()
     };
-    let found = pids.filter(carries).filter_map(|pid| Process::find(pid, name(pid).trim()));
+    let found = pids.filter_map(|pid| Process::find(pid, name(pid).trim()));
     found.filter(Process::is_running).collect()
 }
