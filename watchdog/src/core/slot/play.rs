@@ -20,7 +20,7 @@ mod process;
 pub(crate) mod step;
 
 use book::{Book, Entry};
-use lines::text;
+use lines::{id_key, text};
 use step::{HEAVY, METHODS, Setup, Step};
 
 /// More wake-ups than this without rest are a livelock.
@@ -214,7 +214,8 @@ impl Play {
 
     fn enter(&mut self, id: &str, method: &'static str, token: bool) {
         let (answered, cancelled, written) = (false, false, Vec::new());
-        let entry = Entry { method, answered, cancelled, written, token, waits_since: Some(self.now) };
+        let (key, waits_since) = (id_key(id), Some(self.now));
+        let entry = Entry { key, method, answered, cancelled, written, token, waits_since };
         self.book.requests.insert(id.to_owned(), entry);
     }
 

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::lines::{elements, span_text, text};
+use super::lines::{elements, id_key, span_text, text};
 use crate::core::ids::Generation;
 use crate::core::slot::{Count, Effect, RequestOutcome, Slot};
 use crate::core::testing::{raw_id, value};
 use crate::events::EventKind;
 use crate::wire::head::Method;
-use crate::wire::id::{Id, IdKey};
+use crate::wire::id::IdKey;
 
 /// The longest that a request waits which no process has: one that is held (`restart.hold`), or that waits for the outcome of an
 /// attempt (`handshake.timeout`) after its process was condemned, and the steps in between.
@@ -21,6 +21,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// A request of the client, as the book knows it.
 #[derive(Debug)]
 pub(super) struct Entry {
+    /// The value of its id.
+    pub(super) key: IdKey,
     pub(super) method: &'static str,
     pub(super) answered: bool,
     pub(super) cancelled: bool,
@@ -285,15 +287,15 @@ impl Book {
         if self.exited {
             return;
         }
-        let key = |raw: &str| Id::parse(raw.as_bytes()).map(|id| id.key);
-        let open = self.requests.iter().filter(|(_, entry)| entry.is_open());
-        let owed: BTreeSet<IdKey> = open.filter_map(|(id, _)| key(id)).collect();
-        let listens: BTreeSet<IdKey> = owed.iter().filter(|id| slot.listens.contains(id)).cloned().collect();
+        let open = self.requests.values().filter(|entry| entry.is_open());
+        let mut owed: Vec<&IdKey> = open.map(|entry| &entry.key).collect();
+        owed.sort_unstable();
+        let listens = owed.iter().copied().filter(|id| slot.listens.contains(id));
         let waiting =
-            slot.ledger.iter().chain(slot.hold.requests()).chain(&slot.overdue).map(|request| request.id.key.clone());
-        let parked = slot.parked.iter().filter_map(|line| key(&raw_id(&text(line))));
-        let mut known: Vec<IdKey> = waiting.chain(parked).chain(listens).collect();
-        known.sort();
-        assert_eq!(known, owed.into_iter().collect::<Vec<_>>());
+            slot.ledger.iter().chain(slot.hold.requests()).chain(&slot.overdue).map(|request| &request.id.key);
+        let parked: Vec<IdKey> = slot.parked.iter().map(|line| id_key(&raw_id(&text(line)))).collect();
+        let mut known: Vec<&IdKey> = waiting.chain(&parked).chain(listens).collect();
+        known.sort_unstable();
+        assert_eq!(known, owed);
     }
 }

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::core::testing::{acknowledged, raw_id, value};
 use crate::wire::Span;
 use crate::wire::head::{Head, Scan, elements as elements_of, scan};
+use crate::wire::id::{Id, IdKey};
 
 pub(super) fn text(line: &Bytes) -> String {
     String::from_utf8_lossy(line).into_owned()
@@ -12,12 +13,15 @@ pub(super) fn text(line: &Bytes) -> String {
 
 /// The messages in a line.
 pub(super) fn elements(line: &str) -> Vec<String> {
-    match scan(line.as_bytes()) {
-        Scan::Batch => {
-            elements_of(line.as_bytes()).unwrap_or_default().into_iter().map(|span| line[span].to_owned()).collect()
-        }
-        _ => vec![line.to_owned()],
+    if !line.trim_start().starts_with('[') {
+        return vec![line.to_owned()];
     }
+    elements_of(line.as_bytes()).unwrap_or_default().into_iter().map(|span| line[span].to_owned()).collect()
+}
+
+/// The value of an id that is spelled like this.
+pub(super) fn id_key(raw: &str) -> IdKey {
+    Id::parse(raw.as_bytes()).unwrap_or_else(|| panic!("no id: {raw}")).key
 }
 
 /// The value at a place that the head scan finds, as it is spelled.
