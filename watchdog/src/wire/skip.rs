@@ -9,6 +9,9 @@ use memchr::memchr;
 
 use super::blocks::{self, BLOCK, Kernel, Nesting, Quoting};
 
+/// So many blocks without a quote and a backslash promise more of them: then a search that is faster, and costs more to begin.
+const PLAIN: usize = 2;
+
 /// What a piece of input did to the value that is passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
@@ -23,7 +26,8 @@ pub(super) enum Step {
 /// Passes over one object or array: fed from its opening bracket on, until it has ended.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Skip {
-    in_string: bool,
+    /// All ones inside of a string.
+    inside: u64,
     escapes: Escapes,
     /// Open brackets.
     depth: usize,
@@ -34,8 +38,8 @@ pub(super) struct Skip {
 /// Which bytes of a text are escaped, block by block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Escapes {
-    /// Whether the next byte is escaped by a backslash before it.
-    next: bool,
+    /// 1 where the next byte is escaped by a backslash before it.
+    next: u64,
 }
 
 /// The offset of the quote that ends a string; `text` begins inside of it, and not behind a backslash.
@@ -54,22 +58,12 @@ pub(super) fn string_end(text: &[u8]) -> Option<usize> {
 #[inline(always)]
 fn find_end(text: &[u8], kernel: impl Kernel) -> Option<usize> {
     let mut escapes = Escapes::default();
-    let mut at = 0;
-    while let Some(block) = text[at..].first_chunk() {
-        let marks = kernel.quoting(block);
-        if marks.quotes | marks.backslashes == 0 {
-            at += escapes.skip_text(&text[at..], BLOCK);
-            continue;
-        }
-        let quotes = marks.quotes & !escapes.of_block(marks.backslashes, BLOCK);
-        if quotes != 0 {
-            return Some(at + index(quotes));
-        }
-        at += BLOCK;
-    }
+    let at = escapes.pass_text(text, 0, kernel);
     let rest = &text[at..];
-    let marks = kernel.quoting(&blocks::filled(rest));
-    let quotes = marks.quotes & !escapes.of_block(marks.backslashes, rest.len());
+    if let Some(block) = rest.first_chunk() {
+        return Some(at + index(escapes.quotes(kernel.quoting(block), BLOCK)));
+    }
+    let quotes = escapes.quotes(kernel.quoting(&blocks::filled(rest)), rest.len());
     (quotes != 0).then(|| at + index(quotes))
 }
 
@@ -96,11 +90,13 @@ impl Skip {
         let mut at = 0;
         while let Some(block) = bytes[at..].first_chunk() {
             let marks = kernel.quoting(block);
-            if self.in_string && marks.quotes | marks.backslashes == 0 {
-                at += self.escapes.skip_text(&bytes[at..], BLOCK);
+            let quotes = self.escapes.quotes(marks, BLOCK);
+            // All of it is text, whatever it looks like: the rule in a message that carries code.
+            if self.inside != 0 && quotes == 0 {
+                at = self.escapes.pass_text(bytes, at + BLOCK, kernel);
                 continue;
             }
-            match self.block(block, marks, BLOCK, kernel) {
+            match self.block(block, marks.backslashes, quotes, kernel) {
                 Step::Open => at += BLOCK,
                 Step::Ended(end) => return Step::Ended(at + end),
                 Step::Broken => return Step::Broken,
@@ -111,19 +107,21 @@ impl Skip {
             return Step::Open;
         }
         let block = blocks::filled(rest);
-        match self.block(&block, kernel.quoting(&block), rest.len(), kernel) {
+        let marks = kernel.quoting(&block);
+        let quotes = self.escapes.quotes(marks, rest.len());
+        match self.block(&block, marks.backslashes, quotes, kernel) {
             Step::Ended(end) => Step::Ended(at + end),
             step => step,
         }
     }
 
+    /// Takes a block with these backslashes, and these quotes that are not escaped.
     #[inline(always)]
-    fn block(&mut self, block: &[u8; BLOCK], marks: Quoting, valid: usize, kernel: impl Kernel) -> Step {
+    fn block(&mut self, block: &[u8; BLOCK], backslashes: u64, quotes: u64, kernel: impl Kernel) -> Step {
         let nesting = kernel.nesting(block);
-        let quotes = marks.quotes & !self.escapes.of_block(marks.backslashes, valid);
-        let inside = kernel.prefix_xor(quotes) ^ if self.in_string { u64::MAX } else { 0 };
-        self.in_string = inside >> (BLOCK - 1) == 1;
-        let stray = marks.backslashes & !inside;
+        let inside = kernel.prefix_xor(quotes) ^ self.inside;
+        self.inside = (inside.cast_signed() >> (BLOCK - 1)).cast_unsigned();
+        let stray = backslashes & !inside;
         let found = Nesting { opening: nesting.opening & !inside, closing: nesting.closing & !inside, ..nesting };
         if found.opening | found.closing != 0 {
             if let Some(end) = self.end_in(found) {
@@ -150,8 +148,13 @@ impl Skip {
         while left != 0 {
             let bit = left & left.wrapping_neg();
             let before = found.up_to(bit - 1);
-            if self.depth + count(before.opening) == count(before.closing) + 1 {
+            let depth = self.depth + count(before.opening) - count(before.closing);
+            if depth == 1 {
                 return Some(bit);
+            }
+            // Those that are left could not close that many.
+            if depth > count(left) {
+                return None;
             }
             left ^= bit;
         }
@@ -180,39 +183,62 @@ impl Nesting {
 }
 
 impl Escapes {
-    /// Passes over text whose first `known` bytes have neither a quote nor a backslash; gives the offset of the next
-    /// quote, or all.
-    fn skip_text(&mut self, text: &[u8], known: usize) -> usize {
-        let end = memchr(b'"', &text[known..]).map_or(text.len(), |more| known + more);
-        self.next = !trailing_backslashes(&text[known..end]).is_multiple_of(2);
-        end
+    /// Passes over the blocks of `text` from `at` on, up to one with a quote that is not escaped, or the last whole one.
+    #[inline(always)]
+    fn pass_text(&mut self, text: &[u8], mut at: usize, kernel: impl Kernel) -> usize {
+        let mut plain = 0;
+        while let Some(block) = text[at..].first_chunk() {
+            let marks = kernel.quoting(block);
+            let mut behind = *self;
+            if behind.quotes(marks, BLOCK) != 0 {
+                break;
+            }
+            *self = behind;
+            at += BLOCK;
+            plain = if marks.quotes | marks.backslashes == 0 { plain + 1 } else { 0 };
+            if plain == PLAIN {
+                plain = 0;
+                let length;
+                (length, *self) = up_to_quote(&text[at..]);
+                at += length;
+            }
+        }
+        at
+    }
+
+    /// The quotes of a block that are not escaped, if the first `valid` bytes of it count, of which there is one at least or
+    /// none that is marked.
+    #[inline(always)]
+    const fn quotes(&mut self, marks: Quoting, valid: usize) -> u64 {
+        marks.quotes & !self.of_block(marks.backslashes, valid)
     }
 
     /// Which bytes of a block an odd number of backslashes stands before; remembers whether one does before the first byte
     /// after its `valid` ones.
     #[inline(always)]
-    fn of_block(&mut self, backslashes: u64, valid: usize) -> u64 {
-        const EVEN: u64 = 0x5555_5555_5555_5555;
-        let first = u64::from(self.next);
+    const fn of_block(&mut self, backslashes: u64, valid: usize) -> u64 {
+        const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+        let first = self.next;
         if backslashes == 0 {
-            self.next = false;
+            self.next = 0;
             return first;
         }
         // A backslash that is escaped itself escapes nothing.
         let runs = backslashes & !first;
-        let starts = runs & !(runs << 1);
-        // Added to its run, a start becomes the place behind it. That is as far from the start as the run is long.
-        let (from_even, _) = runs.overflowing_add(starts & EVEN);
-        let (from_odd, beyond) = runs.overflowing_add(starts & !EVEN);
-        let escaped = !runs & (from_even & !EVEN | from_odd & EVEN);
-        self.next = if valid < BLOCK { escaped >> valid & 1 == 1 } else { beyond };
-        escaped | first
+        // Odd places and those behind a backslash are set, so that what a backslash borrows comes from the place behind it, and
+        // what has changed are pairs: a backslash that escapes, and the byte that it escapes.
+        let pairs = ((runs << 1) | ODD).wrapping_sub(runs) ^ ODD;
+        self.next = (pairs & runs) >> (valid - 1) & 1;
+        pairs ^ (runs | first)
     }
 }
 
-/// The number of backslashes at the end of `text`.
-fn trailing_backslashes(text: &[u8]) -> usize {
-    text.iter().rev().take_while(|&&byte| byte == b'\\').count()
+/// The offset of the next quote in text whose first byte is not escaped, or all; and what is escaped there.
+#[inline(never)]
+fn up_to_quote(text: &[u8]) -> (usize, Escapes) {
+    let end = memchr(b'"', text).unwrap_or(text.len());
+    let backslashes = text[..end].iter().rev().take_while(|&&byte| byte == b'\\').count();
+    (end, Escapes { next: u64::from(backslashes % 2 == 1) })
 }
 
 /// Where the lowest bit is. There is one.

@@ -54,13 +54,30 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
         1 => (0_usize..90, 0_usize..6).prop_map(|(text, slashes)| {
             format!("{{\"{}{}\"}}", "x".repeat(text), r#"\""#.repeat(slashes))
         }),
+        1 => prop::collection::vec((0_usize..70, 0_usize..4), 0..12).prop_map(|parts| format!("\"{}\"", escaped(&parts))),
         1 => Just("\\".to_owned()),
         1 => Just("\"".to_owned()),
     ];
     prop::collection::vec(piece, 0..60).prop_map(|pieces| format!("[{}", pieces.concat()).into_bytes())
 }
 
+/// Text that carries code: quotes with a backslash before them, and backslashes in pairs.
+fn escaped(parts: &[(usize, usize)]) -> String {
+    parts.iter().map(|&(text, pairs)| format!("{}{}\\\"", "x".repeat(text), r"\\".repeat(pairs))).collect()
+}
+
 proptest! {
+    #[test]
+    fn the_end_of_a_string_is_found_behind_any_escapes(
+        parts in prop::collection::vec((0_usize..200, 0_usize..4), 0..12),
+        behind in 0_usize..100,
+    ) {
+        let text = escaped(&parts);
+        let line = format!("{text}\"{}", r#"\""#.repeat(behind));
+        prop_assert_eq!(string_end(line.as_bytes()), Some(text.len()));
+        prop_assert_eq!(string_end(text.as_bytes()), None);
+    }
+
     #[test]
     fn agrees_with_the_byte_by_byte_walk(bytes in soup()) {
         let expected = reference(&bytes);
