@@ -6,8 +6,16 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(crate) struct Book {
     pub(crate) figures: Vec<Figure>,
-    /// What could not be measured, and why.
-    pub(crate) failures: Vec<String>,
+    /// What could not be measured.
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// Something that could not be measured, or not to the end.
+pub(crate) struct Failure {
+    pub(crate) target: String,
+    /// The table it is missing in.
+    pub(crate) table: String,
+    pub(crate) why: String,
 }
 
 /// One thing that is measured of all targets.
@@ -47,6 +55,16 @@ impl Book {
             self.figures.len() - 1
         });
         self.figures[at].values.entry(target.to_owned()).or_default().insert(round, value);
+    }
+
+    /// Notes that a target has failed. What was noted of it in this table before does not count: it may be its better half.
+    pub(crate) fn fail(&mut self, table: &str, target: &str, why: &str) {
+        self.failures.push(Failure { target: target.to_owned(), table: table.to_owned(), why: why.to_owned() });
+    }
+
+    /// Whether a target has failed in a table.
+    pub(crate) fn has_failed(&self, table: &str, target: &str) -> bool {
+        self.failures.iter().any(|failure| failure.table == table && failure.target == target)
     }
 
     /// A figure.

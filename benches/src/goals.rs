@@ -36,13 +36,18 @@ const GOALS: [(&str, &str, Limit); 10] = [
 pub(crate) struct Outcome {
     pub(crate) what: String,
     pub(crate) limit: String,
-    pub(crate) measured: f64,
+    /// `None` where the watchdog has failed.
+    pub(crate) measured: Option<f64>,
     pub(crate) met: bool,
 }
 
 /// All goals of which something was measured.
 pub(crate) fn check(book: &Book) -> Vec<Outcome> {
     let outcome = |(table, name, limit): &(&str, &str, Limit)| {
+        let what = format!("{table}: {name}");
+        if book.has_failed(table, WATCHDOG) {
+            return Some(Outcome { what, limit: "no failure".to_owned(), measured: None, met: false });
+        }
         let figure = book.figure(table, name)?;
         let of = |row: &str| figure.values(row).map(|spread| spread.median);
         let median = |spread: Option<Spread>| spread.map(|spread| spread.median);
@@ -53,12 +58,8 @@ pub(crate) fn check(book: &Book) -> Vec<Outcome> {
             }
             Limit::AtLeastTimes(times, row) => {
                 let measured = median(figure.ratio_to(WATCHDOG, row))?;
-                return Some(Outcome {
-                    what: format!("{table}: {name}"),
-                    limit: format!("at least {times} x {row}"),
-                    measured,
-                    met: measured >= times,
-                });
+                let limit = format!("at least {times} x {row}");
+                return Some(Outcome { what, limit, measured: Some(measured), met: measured >= times });
             }
             Limit::Value(most) => (of(WATCHDOG)?, most, format!("at most {most} {unit}")),
             Limit::Above(times, row, plus) => (
@@ -70,7 +71,7 @@ pub(crate) fn check(book: &Book) -> Vec<Outcome> {
                 (of(WATCHDOG)?, of(row)? * times + plus, format!("at most {times} x {row} + {plus} {unit}"))
             }
         };
-        Some(Outcome { what: format!("{table}: {name}"), limit, measured, met: measured <= bound })
+        Some(Outcome { what, limit, measured: Some(measured), met: measured <= bound })
     };
     GOALS.iter().filter_map(outcome).collect()
 }
@@ -95,5 +96,12 @@ mod tests {
         note("Recovery after kill -9", "first answer", [(DIRECT, 2.0), (WATCHDOG, 8.1)]);
         let met: Vec<_> = check(&book).iter().map(|outcome| outcome.met).collect();
         assert_eq!(met, [true, false, false, true, false]);
+        book.fail("Start", WATCHDOG, "no session");
+        let failed: Vec<_> = check(&book).into_iter().filter(|outcome| outcome.measured.is_none()).collect();
+        assert_eq!(failed.len(), 1);
+        assert!(
+            failed[0].what.starts_with("Start") && !failed[0].met,
+            "what was measured before it failed does not count"
+        );
     }
 }

@@ -61,10 +61,11 @@ fn main() -> io::Result<()> {
 fn measure(arguments: Arguments) -> io::Result<()> {
     let watchdog = arguments.bin.map_or_else(target::build, Ok)?;
     let targets = target::all(&watchdog, &arguments.peer)?;
+    let (longest, patience) = (Duration::from_secs(1), Duration::from_secs(30));
     let effort = if arguments.quick {
-        Effort { rounds: 5, share: 4, idle: Duration::from_secs(5) }
+        Effort { rounds: 5, share: 4, idle: Duration::from_secs(5), longest, patience }
     } else {
-        Effort { rounds: 15, share: 1, idle: Duration::from_secs(20) }
+        Effort { rounds: 15, share: 1, idle: Duration::from_secs(20), longest, patience }
     };
     let machine = Machine::look(&watchdog, effort.rounds);
     let mut book = Book::default();

@@ -11,7 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::book::Book;
-use crate::session::{STUCK, Session};
+use crate::session::Session;
 use crate::target::Target;
 
 /// What can be measured.
@@ -33,6 +33,10 @@ pub(crate) struct Effort {
     pub(crate) share: usize,
     /// How long nothing is done.
     pub(crate) idle: Duration,
+    /// How long one row may take for a round: who is slow makes fewer calls.
+    pub(crate) longest: Duration,
+    /// How long a row may take for anything before it counts as stuck.
+    pub(crate) patience: Duration,
 }
 
 impl Area {
@@ -60,47 +64,73 @@ fn order(count: usize, round: usize) -> Vec<usize> {
     order
 }
 
-/// One session of each row, for as long as it works.
+/// One session of each row.
 struct Field<'a> {
-    rows: Vec<(&'a Target, Session)>,
+    rows: Vec<Row<'a>>,
+    patience: Duration,
+}
+
+/// A target, and what there is of it.
+struct Row<'a> {
+    target: &'a Target,
+    session: State,
+}
+
+enum State {
+    Open(Session),
+    /// It has failed, and another one may do better.
+    Lost,
+    /// None can be opened, and why.
+    Never(String),
 }
 
 impl<'a> Field<'a> {
-    fn open(targets: &'a [Target], book: &mut Book) -> Self {
-        let mut rows = Vec::new();
-        for target in targets {
-            match Session::open(target) {
-                Ok(session) => rows.push((target, session)),
-                Err(error) => book.failures.push(format!("{}: no session: {error}", target.name)),
-            }
-        }
-        Self { rows }
+    fn of(targets: &'a [Target], effort: Effort) -> Self {
+        let rows = targets.iter().map(|target| Row { target, session: State::Lost }).collect();
+        Self { rows, patience: effort.patience }
     }
 
-    /// Does something with each row. What fails is noted, and that row is out.
+    /// Opens a session for each row that has none. For whom there can be none is noted as failed in this table.
+    fn open(&mut self, table: &str, book: &mut Book) {
+        for row in &mut self.rows {
+            if matches!(row.session, State::Lost) {
+                row.session = match Session::open(row.target, self.patience) {
+                    Ok(session) => State::Open(session),
+                    Err(error) => State::Never(format!("no session: {error}")),
+                };
+            }
+            if let State::Never(why) = &row.session {
+                book.fail(table, &row.target.name, why);
+            }
+        }
+    }
+
+    /// Does something with each session. What fails is noted, and that session is lost.
     fn round(
         &mut self,
-        what: &str,
+        table: &str,
         round: usize,
         book: &mut Book,
         mut work: impl FnMut(&Target, &mut Session, &mut Book) -> io::Result<()>,
     ) {
-        let mut lost = Vec::new();
         for at in order(self.rows.len(), round) {
-            let (target, session) = &mut self.rows[at];
-            if let Err(error) = session.watched(STUCK, |session| work(target, session, book)) {
-                book.failures.push(format!("{}: {what}: {error}", target.name));
-                lost.push(at);
+            let Row { target, session: state } = &mut self.rows[at];
+            let State::Open(session) = state else { continue };
+            if let Err(error) = session.watched(self.patience, |session| work(target, session, book)) {
+                book.fail(table, &target.name, &error.to_string());
+                if let State::Open(session) = std::mem::replace(state, State::Lost) {
+                    session.close();
+                }
             }
-        }
-        lost.sort_unstable();
-        for at in lost.into_iter().rev() {
-            self.rows.remove(at).1.close();
         }
     }
 
     fn close(self) {
-        self.rows.into_iter().for_each(|(_, session)| session.close());
+        for row in self.rows {
+            if let State::Open(session) = row.session {
+                session.close();
+            }
+        }
     }
 }
 
@@ -115,17 +145,4 @@ fn millis(time: Duration) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_has_its_turn_each_round_and_leads_in_one() {
-        let rounds: Vec<_> = (0..10).map(|round| order(5, round)).collect();
-        for order in &rounds {
-            let mut sorted = order.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, [0, 1, 2, 3, 4]);
-        }
-        assert!((0..5).all(|row| rounds.iter().any(|order| order[0] == row)));
-    }
-}
+mod tests;

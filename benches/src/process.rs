@@ -42,7 +42,12 @@ impl Tree {
         let mut tree = Self { between: Vec::new(), server: None };
         let mut left = vec![root];
         while let Some(pid) = left.pop() {
-            let threads = fs::read_dir(format!("/proc/{pid}/task"))?;
+            let threads = match fs::read_dir(format!("/proc/{pid}/task")) {
+                Ok(threads) => threads,
+                Err(error) if pid == root => return Err(error),
+                // It has ended meanwhile.
+                Err(_) => continue,
+            };
             for thread in threads.flatten() {
                 let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
                 left.extend(children.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw));
@@ -116,6 +121,8 @@ mod tests {
         let tree = Tree::of(Pid::this()).unwrap();
         assert_eq!(tree.between.first(), Some(&Pid::this()));
         assert_eq!(tree.server, None);
+        // What other tests have started may end at any time.
+        let tree = Tree { between: vec![Pid::this()], ..tree };
         let memory = tree.memory().unwrap();
         assert!(memory.own > 0 && memory.own <= memory.resident && memory.resident <= memory.peak, "{memory:?}");
         assert!(tree.cpu().unwrap() > Duration::ZERO);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use crate::book::{Book, Figure, Spread};
+use crate::book::{Book, Failure, Figure, Spread};
 use crate::goals::Outcome;
 use crate::machine::Machine;
 use crate::target::Target;
@@ -23,7 +23,9 @@ pub(crate) fn text(book: &Book, goals: &[Outcome], machine: &Machine, targets: &
         let header = figures.iter().map(|figure| header(figure));
         let mut rows = vec![[table.to_owned()].into_iter().chain(header).collect::<Vec<_>>()];
         for target in targets {
-            let cells = figures.iter().map(|figure| cell(figure, &target.name));
+            let cells = figures.iter().map(|figure| {
+                if book.has_failed(table, &target.name) { "failed".to_owned() } else { cell(figure, &target.name) }
+            });
             rows.push([target.name.clone()].into_iter().chain(cells).collect());
         }
         text.push_str(&aligned(&rows));
@@ -31,11 +33,29 @@ pub(crate) fn text(book: &Book, goals: &[Outcome], machine: &Machine, targets: &
     let mut rows = vec![["Goal", "limit", "measured", ""].map(str::to_owned).to_vec()];
     for goal in goals {
         let met = if goal.met { "met" } else { "MISSED" };
-        rows.push(vec![goal.what.clone(), goal.limit.clone(), number(goal.measured), met.to_owned()]);
+        rows.push(vec![
+            goal.what.clone(),
+            goal.limit.clone(),
+            goal.measured.map_or_else(|| "failed".to_owned(), number),
+            met.to_owned(),
+        ]);
     }
     text.push_str(&aligned(&rows));
-    for failure in &book.failures {
-        _ = writeln!(text, "* {failure}");
+    text + &failures(book)
+}
+
+/// Who has failed, where and why: one line for each reason.
+fn failures(book: &Book) -> String {
+    let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for Failure { target, table, why } in &book.failures {
+        match reasons.iter_mut().find(|(who, what, _)| who == target && what == why) {
+            Some((_, _, tables)) => tables.push(table),
+            None => reasons.push((target, why, vec![table])),
+        }
+    }
+    let mut text = String::new();
+    for (target, why, tables) in reasons {
+        _ = writeln!(text, "* {target} failed ({}): {why}", tables.join("; "));
     }
     text
 }
@@ -115,8 +135,12 @@ pub(crate) fn json(book: &Book, goals: &[Outcome], machine: &Machine, targets: &
         "commands": commands.collect::<Map<_, _>>(),
         "figures": figures.collect::<Vec<_>>(),
         "goals": goals.collect::<Vec<_>>(),
-        "failures": book.failures,
+        "failures": book.failures.iter().map(failure).collect::<Vec<_>>(),
     })
+}
+
+fn failure(failure: &Failure) -> Value {
+    json!({"target": failure.target, "table": failure.table, "why": failure.why})
 }
 
 fn spread(spread: Spread) -> Value {

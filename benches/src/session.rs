@@ -1,5 +1,7 @@
 //! A client of a server, whatever stands between them.
 
+mod due;
+
 use std::io::{self, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,11 +16,10 @@ use crate::lines::Lines;
 use crate::message::{Call, FIRST_ID, INITIALIZED, OPENING_ID, opening};
 use crate::process::{self, Tree};
 use crate::target::Target;
+use due::Due;
 
-/// How long anything may take before what is measured counts as stuck.
-pub(crate) const STUCK: Duration = Duration::from_secs(60);
 /// How long a program may take to end after its stdin has.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// An open session.
 pub(crate) struct Session {
@@ -34,8 +35,8 @@ impl Session {
     /// Starts a target and opens a session with the server behind it.
     ///
     /// # Errors
-    /// Where it cannot be started, ends, is stuck, or answers with an error.
-    pub(crate) fn open(target: &Target) -> io::Result<Self> {
+    /// Where it cannot be started, ends, has not answered when the patience is over, or answers with an error.
+    pub(crate) fn open(target: &Target, patience: Duration) -> io::Result<Self> {
         let [program, arguments @ ..] = &target.command[..] else { return Err(io::ErrorKind::InvalidInput.into()) };
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -45,16 +46,25 @@ impl Session {
         let (sink, source) = streams.ok_or_else(|| io::Error::other("no pipes"))?;
         let mut session =
             Self { child, sink: Some(sink), lines: Lines::new(source), next_id: FIRST_ID, started_in: Duration::ZERO };
-        session.started_in = session.watched(STUCK, |session| {
+        let opened = session.watched(patience, |session| {
             session.write(opening().as_bytes())?;
             session.answer_of(OPENING_ID)?;
-            Ok(begin.elapsed())
-        })?;
-        session.write(INITIALIZED)?;
-        Ok(session)
+            session.started_in = begin.elapsed();
+            session.write(INITIALIZED)
+        });
+        match opened {
+            Ok(()) => Ok(session),
+            Err(error) => {
+                session.close();
+                Err(error)
+            }
+        }
     }
 
     /// Ends what is measured if it takes longer than this, so that reading from it ends too.
+    ///
+    /// # Errors
+    /// `TimedOut` if it did, and what the work says.
     pub(crate) fn watched<T>(
         &mut self,
         limit: Duration,
@@ -63,15 +73,21 @@ impl Session {
         let (done, waiting) = mpsc::channel::<()>();
         let pid = self.pid();
         thread::scope(|scope| {
-            scope.spawn(move || {
-                if waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                    let tree = Tree::of(pid).map(|tree| tree.processes()).unwrap_or_default();
-                    tree.into_iter().for_each(|pid| _ = kill(pid, Signal::SIGKILL));
+            let watch = scope.spawn(move || {
+                let over = waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+                if over {
+                    kill_tree(pid);
                 }
+                over
             });
             let result = work(self);
             drop(done);
-            result
+            match watch.join() {
+                Ok(true) if result.is_err() => {
+                    Err(io::Error::new(io::ErrorKind::TimedOut, format!("stuck: ended after {limit:?}")))
+                }
+                _ => result,
+            }
         })
     }
 
@@ -100,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Sends a call and waits for its answer.
+    /// Sends a call and waits for its answer, past notifications and questions.
     ///
     /// # Errors
     /// Also where the answer is not the one that is due.
@@ -110,35 +126,55 @@ impl Session {
         let line = call.under(id);
         let begin = Instant::now();
         self.sink.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(line)?;
-        let answer = self.lines.next()?;
-        let took = begin.elapsed();
-        if call.is_answered_by(answer, id) { Ok(took) } else { Err(wrong(answer)) }
-    }
-
-    /// Sends so many calls, never more than `window` of them unanswered, each with a write of its own as clients do.
-    ///
-    /// # Errors
-    /// Also where an answer is not one that is due. They have to come in order, since the server answers so.
-    pub(crate) fn pipelined(&mut self, call: &mut Call, calls: u64, window: u64) -> io::Result<Duration> {
-        let (first, end) = (self.next_id, self.next_id + calls);
-        let mut due = first;
-        let begin = Instant::now();
-        while self.next_id < end.min(first + window) {
-            self.write_call(call)?;
-        }
-        while due < end {
-            match self.lines.buffered() {
-                Some(answer) if call.is_answered_by(answer, due) => {
-                    due += 1;
-                    if self.next_id < end {
-                        self.write_call(call)?;
-                    }
-                }
-                Some(answer) => return Err(wrong(answer)),
-                None => self.lines.fill()?,
+        loop {
+            let answer = self.lines.next()?;
+            let took = begin.elapsed();
+            if call.is_answered_by(answer, id) {
+                return Ok(took);
+            }
+            if !asks_or_tells(answer) {
+                return Err(wrong(answer));
             }
         }
-        Ok(begin.elapsed())
+    }
+
+    /// Sends so many calls, never more than `window` of them unanswered, each with a write of its own as clients do; no more
+    /// of them once `longest` is over. Returns how many calls were answered, and how long that took.
+    ///
+    /// # Errors
+    /// Also where an answer is not one that is due. They may come in any order, though the server answers in theirs.
+    pub(crate) fn pipelined(&mut self, call: &mut Call, flight: Flight) -> io::Result<(u32, Duration)> {
+        let first = self.next_id;
+        let mut end = first + u64::from(flight.calls);
+        let mut due = Due::from(first);
+        let begin = Instant::now();
+        while self.next_id < end.min(first + u64::from(flight.window)) {
+            self.write_call(call)?;
+        }
+        while due.first() < end {
+            let Some(answer) = self.lines.buffered() else {
+                self.lines.fill()?;
+                if begin.elapsed() > flight.longest {
+                    end = self.next_id;
+                }
+                continue;
+            };
+            if call.is_answered_by(answer, due.first()) {
+                due.has_come();
+            } else if let Some(id) = id_of(answer).filter(|id| *id < self.next_id && call.is_answered_by(answer, *id)) {
+                if !due.has_come_early(id) {
+                    return Err(wrong(answer));
+                }
+            } else if asks_or_tells(answer) {
+                continue;
+            } else {
+                return Err(wrong(answer));
+            }
+            if self.next_id < end {
+                self.write_call(call)?;
+            }
+        }
+        Ok((u32::try_from(end - first).unwrap_or(u32::MAX), begin.elapsed()))
     }
 
     fn write_call(&mut self, call: &mut Call) -> io::Result<()> {
@@ -159,15 +195,12 @@ impl Session {
             if call.is_answered_by(line, id) {
                 return Ok(Attempt::Answered);
             }
-            let message: Value = serde_json::from_slice(line)?;
-            if message.get("method").is_some() {
+            if asks_or_tells(line) {
                 continue;
             }
-            return if message["id"] == id && message.get("error").is_some() {
-                Ok(Attempt::Refused)
-            } else {
-                Err(wrong(line))
-            };
+            let message: Value = serde_json::from_slice(line)?;
+            let refuses = message.get("error").is_some() || message["result"]["isError"] == true;
+            return if message["id"] == id && refuses { Ok(Attempt::Refused) } else { Err(wrong(line)) };
         }
     }
 
@@ -181,10 +214,25 @@ impl Session {
                 _ => return,
             }
         }
-        // Whatever stays is the program's own business; it is not ours to wait for.
-        _ = self.child.kill();
+        kill_tree(self.pid());
         _ = self.child.wait();
     }
+}
+
+/// Ends a program and all that it has started.
+fn kill_tree(pid: Pid) {
+    let tree = Tree::of(pid).map(Tree::processes).unwrap_or_default();
+    tree.into_iter().for_each(|pid| _ = kill(pid, Signal::SIGKILL));
+}
+
+/// Calls of which several are under way at a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flight {
+    pub(crate) calls: u32,
+    /// How many of them may be unanswered.
+    pub(crate) window: u32,
+    /// When no more of them are sent.
+    pub(crate) longest: Duration,
 }
 
 /// What came of a call.
@@ -192,8 +240,18 @@ impl Session {
 pub(crate) enum Attempt {
     /// The server answered it.
     Answered,
-    /// It was answered with an error.
+    /// It was answered with an error, of the protocol or as the tool's own.
     Refused,
+}
+
+/// Whether a line is a notification or a request: nothing that anybody has waited for.
+fn asks_or_tells(line: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(line).is_ok_and(|message| message.get("method").is_some())
+}
+
+/// The id that a line is an answer to.
+fn id_of(line: &[u8]) -> Option<u64> {
+    serde_json::from_slice::<Value>(line).ok()?["id"].as_u64()
 }
 
 fn wrong(answer: &[u8]) -> io::Error {

@@ -13,9 +13,10 @@ use crate::target::{COPY, Target};
 const SETTLES: Duration = Duration::from_secs(3);
 
 pub(super) fn measure(targets: &[Target], effort: Effort, book: &mut Book) {
-    let mut field = Field::open(targets, book);
+    let mut field = Field::of(targets, effort);
+    field.open("Idle", book);
     let mut call = Call::of_length(100);
-    field.round("one call", 0, book, |_, session, _| session.round_trip(&mut call).map(drop));
+    field.round("Idle", 0, book, |_, session, _| session.round_trip(&mut call).map(drop));
     thread::sleep(SETTLES);
     let mut before = Vec::new();
     field.round("Idle", 0, book, |target, session, _| {

@@ -25,10 +25,10 @@ pub(super) fn measure(targets: &[Target], effort: Effort, book: &mut Book) {
         for at in order(rows.len(), round) {
             let target = rows[at];
             let measured = if target.recovers {
-                recover(target)
+                recover(target, effort)
             } else {
                 // Without anything in between, it is the client that has to start the server.
-                own_start(target).map(|took| Recovered { took, refused: 0 })
+                own_start(target, effort).map(|took| Recovered { took, refused: 0 })
             };
             match measured {
                 Ok(recovered) => {
@@ -37,7 +37,7 @@ pub(super) fn measure(targets: &[Target], effort: Effort, book: &mut Book) {
                     book.note(what, &target.name, round, f64::from(recovered.refused));
                 }
                 Err(error) => {
-                    book.failures.push(format!("{}: not there again after kill -9: {error}", target.name));
+                    book.fail(what.table, &target.name, &error.to_string());
                     broken.push(&target.name);
                 }
             }
@@ -52,15 +52,15 @@ struct Recovered {
     refused: u32,
 }
 
-fn own_start(target: &Target) -> io::Result<Duration> {
-    let session = Session::open(target)?;
+fn own_start(target: &Target, effort: Effort) -> io::Result<Duration> {
+    let session = Session::open(target, effort.patience)?;
     let took = session.started_in;
     session.close();
     Ok(took)
 }
 
-fn recover(target: &Target) -> io::Result<Recovered> {
-    let mut session = Session::open(target)?;
+fn recover(target: &Target, effort: Effort) -> io::Result<Recovered> {
+    let mut session = Session::open(target, effort.patience)?;
     let recovered = session.watched(PATIENCE * 2, |session| {
         let mut call = Call::of_length(100);
         for _ in 0..BEFORE {

@@ -1,6 +1,7 @@
 //! One call after the other: how long each takes, and what the processes in between spend on it.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use super::{Effort, Field, micros};
 use crate::book::{Book, What, per_mille};
@@ -21,18 +22,20 @@ const SIZES: [(&str, usize, usize); 5] = [
 const COLUMNS: [(&str, usize, usize); 3] = [("p50", 500, 1), ("p99", 990, 300), ("p99.9", 999, 2000)];
 
 pub(super) fn measure(targets: &[Target], effort: Effort, book: &mut Book) {
-    let mut field = Field::open(targets, book);
+    let mut field = Field::of(targets, effort);
     for (size, length, calls) in SIZES {
         let mut call = Call::of_length(length);
         let calls = (calls / effort.share).max(2);
         let table = format!("Round trip, {size}");
+        field.open(&table, book);
         for round in 0..effort.rounds {
             field.round(&table, round, book, |target, session, book| {
-                sample(target, session, book, Sample { table: &table, call: &mut call, calls, round })
+                let sample = Sample { table: &table, call: &mut call, calls, longest: effort.longest, round };
+                take(target, session, book, sample)
             });
         }
     }
-    field.round("Memory", 0, book, |target, session, book| {
+    field.round("Memory, peak", 0, book, |target, session, book| {
         let tree = Tree::of(session.pid())?;
         if !tree.between.is_empty() {
             let what = What { table: "Memory", name: "peak, resident", unit: "MiB", reference: COPY };
@@ -47,18 +50,19 @@ struct Sample<'a> {
     table: &'a str,
     call: &'a mut Call,
     calls: usize,
+    /// When there are no more of them.
+    longest: Duration,
     round: usize,
 }
 
-fn sample(target: &Target, session: &mut Session, book: &mut Book, sample: Sample<'_>) -> io::Result<()> {
-    let Sample { table, call, calls, round } = sample;
+fn take(target: &Target, session: &mut Session, book: &mut Book, sample: Sample<'_>) -> io::Result<()> {
+    let Sample { table, call, calls, longest, round } = sample;
     // The caches are somebody else's at first.
-    for _ in 0..calls.div_ceil(10) {
-        session.round_trip(call)?;
-    }
+    several(session, call, calls.div_ceil(10), longest / 10)?;
     let tree = Tree::of(session.pid())?;
     let before = tree.cpu()?;
-    let mut times = (0..calls).map(|_| Ok(micros(session.round_trip(call)?))).collect::<io::Result<Vec<_>>>()?;
+    let mut times = several(session, call, calls, longest)?;
+    let calls = times.len();
     let used = tree.cpu()?.saturating_sub(before);
     times.sort_by(f64::total_cmp);
     for (name, part, needed) in COLUMNS {
@@ -72,6 +76,16 @@ fn sample(target: &Target, session: &mut Session, book: &mut Book, sample: Sampl
         book.note(what, &target.name, round, micros(used) / count(calls));
     }
     Ok(())
+}
+
+/// Makes so many calls, or fewer if they take longer than that. Returns what each of them took, in microseconds.
+fn several(session: &mut Session, call: &mut Call, calls: usize, longest: Duration) -> io::Result<Vec<f64>> {
+    let begin = Instant::now();
+    let mut times = Vec::with_capacity(calls);
+    while times.len() < calls && (times.is_empty() || begin.elapsed() < longest) {
+        times.push(micros(session.round_trip(call)?));
+    }
+    Ok(times)
 }
 
 /// A number of calls, to calculate with.
