@@ -73,7 +73,8 @@ fn cell(figure: &Figure, target: &str) -> String {
     let median = number(values.median);
     match figure.ratio_to(target, figure.reference) {
         Some(Spread { low, median: ratio, high }) if !figure.unit.is_empty() => {
-            format!("{median} ({ratio:.2}; {low:.2}-{high:.2})")
+            let [ratio, low, high] = [ratio, low, high].map(number);
+            format!("{median} ({ratio}; {low}-{high})")
         }
         _ => median,
     }
@@ -84,7 +85,8 @@ fn number(value: f64) -> String {
     let digits = match value.abs() {
         value if value >= 100.0 => 0,
         value if value >= 10.0 => 1,
-        _ => 2,
+        value if value >= 0.1 || value == 0.0 => 2,
+        _ => 4,
     };
     format!("{value:.digits$}")
 }
@@ -153,7 +155,8 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits_that_count() {
-        assert_eq!([1234.5, 12.34, 1.234, 0.012].map(number), ["1234", "12.3", "1.23", "0.01"]);
+        assert_eq!([1234.5, 12.34, 1.234, 0.012].map(number), ["1234", "12.3", "1.23", "0.0120"]);
+        assert_eq!(number(0.0), "0.00");
     }
 
     #[test]
