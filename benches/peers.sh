@@ -19,16 +19,17 @@ peers=(
     'mcp-proxy of PyPI (there and back)|mcp-proxy|mcp-proxy/bin/mcp-proxy'
 )
 
+# What cannot be installed leaves the others as they are; `run` says what is missing.
 install_peers() {
-    npm install --no-audit --no-fund --prefix "$dir/npm" supergateway@4.0.0 mcp-proxy@6.7.19
+    npm install --no-audit --no-fund --prefix "$dir/npm" supergateway@4.0.0 mcp-proxy@6.7.19 || true
     local package
     for package in mcpmon==1.0.1 fastmcp==4.2.3 mcp-proxy==0.13.0; do
-        python3 -m venv "$dir/${package%%==*}"
-        "$dir/${package%%==*}/bin/pip" install --quiet --disable-pip-version-check "$package"
+        python3 -m venv "$dir/${package%%==*}" || continue
+        "$dir/${package%%==*}/bin/pip" install --quiet --disable-pip-version-check "$package" || true
     done
     # Without its icon, which takes a desktop.
     CARGO_TARGET_DIR=$dir/rmcp-mux/target cargo install --locked --root "$dir/rmcp-mux" \
-        --no-default-features --features cli rmcp-mux@0.4.0
+        --no-default-features --features cli rmcp-mux@0.4.0 || true
     rm -rf "$dir/rmcp-mux/target"
 }
 
@@ -48,12 +49,12 @@ run() {
 
 # What stands between the client, whose ends are stdin and stdout, and a server.
 between() {
-    local key=$1 port url npm=$dir/npm/node_modules/.bin there=() back=()
+    # No two that run at a time have the same port, and nobody else is there.
+    local key=$1 port=$((20000 + $$ % 10000)) npm=$dir/npm/node_modules/.bin there=() back=()
+    while answers "$port"; do port=$((port + 1)); done
+    local url=http://127.0.0.1:$port/mcp
     shift
-    # No two that run at a time have the same.
-    port=$((20000 + $$ % 10000)) url=http://127.0.0.1:$port/mcp
-    mkdir -p "$dir/scratch"
-    cd "$dir/scratch"
+    mkdir -p "$dir/scratch" && cd "$dir/scratch"
     case $key in
     mcpmon) exec "$dir/mcpmon/bin/mcpmon" --quiet --watch "$dir/mcpmon/include" -- "$@" ;;
     fastmcp)
@@ -84,32 +85,31 @@ between() {
     esac
     rm -f "$dir/scratch/$$"
     trap finish EXIT
-    "${there[@]}" </dev/null >&2 &
-    first=$!
     trap 'exit 143' TERM INT HUP
-    until [[ -S $dir/scratch/$$ ]] || (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
-        kill -0 "$first" || exit 1
+    "${there[@]}" </dev/null >&2 &
+    until [[ -S $dir/scratch/$$ ]] || answers "$port"; do
+        [[ $(jobs -rp) ]] || exit 1
         sleep 0.02
     done
     # In the background, where a signal to this shell is heeded meanwhile.
     "${back[@]}" <&0 &
-    last=$!
-    wait "$last"
+    wait $!
 }
+
+answers() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # Whatever the reason, nothing of it stays.
 finish() {
     set +e
-    kill $first $last
-    for _ in {1..100}; do
-        kill -0 $first || kill -0 $last || break
+    for turn in {0..100}; do
+        mapfile -t jobs < <(jobs -rp)
+        [[ ${#jobs[@]} -gt 0 ]] || break
+        case $turn in 0) kill "${jobs[@]}" ;; 100) kill -9 "${jobs[@]}" ;; esac
         sleep 0.02
     done
-    kill -9 $first $last
     rm -f "$dir/scratch/$$"
-} 2>/dev/null
+}
 
-first='' last=''
 self=$(realpath "${BASH_SOURCE[0]}")
 dir=$(realpath -m "${2:-.}")
 case ${1:-}${2:+ } in
