@@ -4,12 +4,14 @@
 //! original bytes are what is forwarded.
 
 pub mod compose;
+pub mod framed;
 pub mod head;
 pub mod id;
 pub mod lines;
 pub mod list;
 pub mod splice;
 
+mod ahead;
 mod blocks;
 mod method;
 mod number;

@@ -10,7 +10,7 @@ use super::id::Id;
 pub use super::method::Method;
 use super::method::is_list_name;
 use super::number::is_number;
-use super::read::Reader;
+use super::read::{AtOnce, Pass, Reader};
 use super::text;
 
 /// What one line is.
@@ -89,7 +89,12 @@ pub struct Head {
 /// Reads the head of a line (without its line end).
 #[must_use]
 pub fn scan(line: &[u8]) -> Scan {
-    let mut reader = Reader::new(line);
+    scan_by(line, AtOnce)
+}
+
+/// The same, with another way to pass over values.
+pub(super) fn scan_by(line: &[u8], pass: impl Pass) -> Scan {
+    let mut reader = Reader::by(line, pass);
     match reader.peek() {
         Some(b'{') => message(line, &mut reader).unwrap_or(Scan::NotJson),
         Some(b'[') if array(&mut reader, |_| ()).is_some() => Scan::Batch,
@@ -147,7 +152,7 @@ pub fn is_read_only(head: &Head, line: &[u8]) -> bool {
     }
 }
 
-fn array(reader: &mut Reader<'_>, element: impl FnMut(Span)) -> Option<()> {
+fn array(reader: &mut Reader<'_, impl Pass>, element: impl FnMut(Span)) -> Option<()> {
     reader.array(element)?;
     reader.end()
 }
@@ -186,7 +191,7 @@ struct Meta {
     subscription_id: Option<Span>,
 }
 
-fn message(line: &[u8], reader: &mut Reader<'_>) -> Option<Scan> {
+fn message(line: &[u8], reader: &mut Reader<'_, impl Pass>) -> Option<Scan> {
     let mut members = Members::default();
     let mut params = Params::default();
     reader.object(|reader, name| {
@@ -213,7 +218,7 @@ fn message(line: &[u8], reader: &mut Reader<'_>) -> Option<Scan> {
 }
 
 impl Params {
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    fn read(reader: &mut Reader<'_, impl Pass>) -> Option<Self> {
         let mut found = Self::default();
         if reader.peek() != Some(b'{') {
             reader.skip_value()?;
@@ -239,7 +244,7 @@ impl Params {
 }
 
 impl Meta {
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    fn read(reader: &mut Reader<'_, impl Pass>) -> Option<Self> {
         let mut found = Self::default();
         if reader.peek() != Some(b'{') {
             reader.skip_value()?;

@@ -3,6 +3,8 @@
 use bytes::{Bytes, BytesMut};
 use memchr::memchr;
 
+use super::ahead::Ahead;
+use super::framed::Framed;
 use super::id::Id;
 use super::outline::Outline;
 pub use super::outline::OversizedKind;
@@ -12,6 +14,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const UNCOUNTED: usize = BYTE_ORDER_MARK.len() + 1;
 /// A line longer than this leaves a buffer behind that is not worth keeping; in bytes.
 const KEEP_BUFFER: usize = 2 << 20;
+/// A line is read ahead of its end in pieces of at least so many bytes.
+const PIECE: usize = 16 << 10;
 /// By how much a buffer grows that a line does not fit in.
 const GROWTH: usize = 4;
 
@@ -20,7 +24,7 @@ const GROWTH: usize = 4;
 pub enum Line {
     /// A line without its line end and without a leading byte order mark. It shares the memory of the read it came
     /// with: what is kept for long should be copied.
-    Whole(Bytes),
+    Whole(Framed),
     /// A line beyond the limit. Its bytes are gone.
     TooLong(Oversized),
 }
@@ -48,6 +52,10 @@ pub struct Lines {
     size: usize,
     /// How many bytes of the buffer are known to have no LF.
     searched: usize,
+    /// What was read of the line that has not ended, once there is much of it.
+    ahead: Option<Box<Ahead>>,
+    /// How much of that line has to be there before more of it is read.
+    ahead_at: usize,
     max_line: usize,
     discarded: Option<Discarded>,
 }
@@ -63,7 +71,7 @@ impl Lines {
     /// A splitter that gives no line longer than `max_line` bytes.
     #[must_use]
     pub fn new(max_line: usize) -> Self {
-        Self { buffer: BytesMut::new(), size: 0, searched: 0, max_line, discarded: None }
+        Self { buffer: BytesMut::new(), size: 0, searched: 0, ahead: None, ahead_at: PIECE, max_line, discarded: None }
     }
 
     /// The buffer to append input to, with room for at least half of `room` bytes without growing. The bytes that it
@@ -97,9 +105,7 @@ impl Lines {
     /// Ends the stream: drops what no LF has ended, and gives its length in bytes.
     pub fn finish(&mut self) -> u64 {
         let len = self.partial_len();
-        self.buffer = BytesMut::new();
-        self.searched = 0;
-        self.discarded = None;
+        *self = Self::new(self.max_line);
         len
     }
 
@@ -114,6 +120,15 @@ impl Lines {
         Some(self.buffer.split_to(searched + more + 1))
     }
 
+    /// Reads what has come of a line that goes on.
+    fn read_ahead(&mut self) {
+        if self.buffer.len() < self.ahead_at || self.discarded.is_some() {
+            return;
+        }
+        self.ahead.get_or_insert_default().feed(without_mark(&self.buffer));
+        self.ahead_at = self.buffer.len() + PIECE;
+    }
+
     /// Lets go of a line that has grown beyond the limit before it ended.
     fn discard(&mut self) {
         if self.discarded.is_none() && self.buffer.len() <= self.max_line.saturating_add(UNCOUNTED) {
@@ -122,6 +137,7 @@ impl Lines {
         let grown = self.discarded.is_none();
         self.discarded.get_or_insert_with(Discarded::new).feed(&self.buffer);
         self.searched = 0;
+        self.ahead = None;
         if grown {
             self.buffer = BytesMut::new();
         } else {
@@ -131,6 +147,8 @@ impl Lines {
 
     /// The line that ended, without its LF; `None` if it is to be skipped.
     fn line(&mut self, bytes: Bytes) -> Option<Line> {
+        self.ahead_at = PIECE;
+        let ahead = self.ahead.take();
         if let Some(mut discarded) = self.discarded.take() {
             discarded.feed(&bytes);
             return Some(Line::TooLong(discarded.end()));
@@ -144,8 +162,9 @@ impl Lines {
         if content.iter().all(|byte| byte.is_ascii_whitespace()) {
             return None;
         }
+        let seen = ahead.map(|ahead| Box::new(ahead.end(content)));
         let whole = content.len() == bytes.len();
-        Some(Line::Whole(if whole { bytes } else { bytes.slice_ref(content) }))
+        Some(Line::Whole(Framed::new(if whole { bytes } else { bytes.slice_ref(content) }, seen)))
     }
 
     /// Moves what follows a long line to a buffer of its own, so that the long line's memory can be freed.
@@ -168,6 +187,7 @@ impl Iterator for Lines {
             }
         }
         self.discard();
+        self.read_ahead();
         None
     }
 }

@@ -42,29 +42,29 @@ struct Escapes {
     next: u64,
 }
 
-/// The offset of the quote that ends a string; `text` begins inside of it, and not behind a backslash.
-pub(super) fn string_end(text: &[u8]) -> Option<usize> {
-    struct Find<'a>(&'a [u8]);
-    impl blocks::Work for Find<'_> {
-        type Output = Option<usize>;
-        #[inline(always)]
-        fn run(self, kernel: impl Kernel) -> Self::Output {
-            find_end(self.0, kernel)
-        }
-    }
-    blocks::run(Find(text))
+/// Passes over one string: fed from behind its opening quote on, until it has ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SkipText {
+    escapes: Escapes,
 }
 
-#[inline(always)]
-fn find_end(text: &[u8], kernel: impl Kernel) -> Option<usize> {
-    let mut escapes = Escapes::default();
-    let at = escapes.pass_text(text, 0, kernel);
-    let rest = &text[at..];
-    if let Some(block) = rest.first_chunk() {
-        return Some(at + index(escapes.quotes(kernel.quoting(block), BLOCK)));
+impl SkipText {
+    /// Takes the next piece of the input, and finds the end of the string behind its closing quote. Not to be called again once
+    /// it answered something else than [`Step::Open`].
+    pub(super) fn feed(&mut self, text: &[u8]) -> Step {
+        struct Feed<'a>(&'a mut Escapes, &'a [u8]);
+        impl blocks::Work for Feed<'_> {
+            type Output = Step;
+            #[inline(always)]
+            fn run(self, kernel: impl Kernel) -> Self::Output {
+                let mut escapes = *self.0;
+                let step = escapes.walk(self.1, kernel);
+                *self.0 = escapes;
+                step
+            }
+        }
+        blocks::run(Feed(&mut self.escapes, text))
     }
-    let quotes = escapes.quotes(kernel.quoting(&blocks::filled(rest)), rest.len());
-    (quotes != 0).then(|| at + index(quotes))
 }
 
 impl Skip {
@@ -183,6 +183,20 @@ impl Nesting {
 }
 
 impl Escapes {
+    #[inline(always)]
+    fn walk(&mut self, text: &[u8], kernel: impl Kernel) -> Step {
+        let at = self.pass_text(text, 0, kernel);
+        let rest = &text[at..];
+        if rest.is_empty() {
+            return Step::Open;
+        }
+        let quotes = match rest.first_chunk() {
+            Some(block) => self.quotes(kernel.quoting(block), BLOCK),
+            None => self.quotes(kernel.quoting(&blocks::filled(rest)), rest.len()),
+        };
+        if quotes == 0 { Step::Open } else { Step::Ended(at + index(quotes) + 1) }
+    }
+
     /// Passes over the blocks of `text` from `at` on, up to one with a quote that is not escaped, or the last whole one.
     #[inline(always)]
     fn pass_text(&mut self, text: &[u8], mut at: usize, kernel: impl Kernel) -> usize {

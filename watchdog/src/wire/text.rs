@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-use super::skip::string_end;
+use super::skip::{SkipText, Step};
 
 /// Bytes that are looked at word by word before a search that pays off only for long strings starts.
 const SHORT: usize = 48;
@@ -37,7 +37,10 @@ pub(super) fn end(line: &[u8], start: usize) -> Option<End> {
         at += 8;
     }
     // A long string, an escaped one, or one that is close to the end of the line. No backslash was passed.
-    Some(End { quote: at + string_end(line.get(at..)?)?, plain: false })
+    match SkipText::default().feed(line.get(at..)?) {
+        Step::Ended(length) => Some(End { quote: at + length - 1, plain: false }),
+        Step::Open | Step::Broken => None,
+    }
 }
 
 /// The high bit of each byte that equals `wanted`; bits above the lowest such bit may be wrong.

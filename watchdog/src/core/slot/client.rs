@@ -15,6 +15,7 @@ use crate::core::ledger::Request;
 use crate::core::lifecycle::{Admission, Event, Rejection};
 use crate::core::refusal::Code;
 use crate::core::session::Era;
+use crate::wire::framed::Framed;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
 use crate::wire::id::{Id, IdKey};
 use crate::wire::lines::{Oversized, OversizedKind};
@@ -30,16 +31,17 @@ fn has_unfit_id(line: &Bytes, head: &Head) -> bool {
 
 impl Slot {
     /// One line of the client.
-    pub fn client_line(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
+    pub fn client_line(&mut self, now: Instant, line: impl Into<Framed>, out: &mut Vec<Effect>) {
         self.used(now);
-        self.client_says(now, line, out);
+        self.client_says(now, line.into(), out);
         self.look_again(now);
     }
 
-    fn client_says(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
+    fn client_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
         self.clock = Some(now);
-        match head::scan(&line) {
-            _ if !head::is_utf8(&line) => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
+        let (scan, is_utf8, line) = (line.scan(), line.is_utf8(), line.into_bytes());
+        match scan {
+            _ if !is_utf8 => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
             Scan::Message(head) => match head.kind {
                 Kind::Request => self.client_request(now, line, &head, out),
                 Kind::Notification if has_unfit_id(&line, &head) => self.protest(None, -32600, UNFIT_ID, out),
@@ -353,7 +355,7 @@ impl Slot {
     pub(super) fn resume_parked(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.parked_until = None;
         for line in std::mem::take(&mut self.parked) {
-            self.client_says(now, line, out);
+            self.client_says(now, line.into(), out);
         }
     }
 }

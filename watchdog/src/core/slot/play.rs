@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use probe_api::Verdict;
 
 use super::{Effect, Role, Slot};
@@ -165,14 +166,14 @@ impl Play {
     }
 
     fn say(&mut self, line: String) {
-        self.tell(|slot, now, out| slot.client_line(now, line.into(), out));
+        self.tell(|slot, now, out| slot.client_line(now, Bytes::from(line), out));
     }
 
     /// The client answers a question: whoever asked it hears that, and nobody else.
     fn reply(&mut self, which: usize) {
         let (id, generation, asked) = self.book.questions.remove(which);
         let mut out = Vec::new();
-        self.slot.client_line(self.now, answer_line(&id).into(), &mut out);
+        self.slot.client_line(self.now, Bytes::from(answer_line(&id)), &mut out);
         self.slot.settle(self.now, &mut out);
         let forwarded = out.iter().filter_map(|effect| match effect {
             Effect::Forward { line, .. } => Some(text(line)),

@@ -15,6 +15,7 @@ use crate::core::listens::{Acknowledgement, End};
 use crate::core::own::{OwnRequest, Purpose};
 use crate::core::refusal::Code;
 use crate::core::session::Era;
+use crate::wire::framed::Framed;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
 use crate::wire::id::Id;
 use crate::wire::lines::{Oversized, OversizedKind};
@@ -25,17 +26,17 @@ pub(super) const UNREADABLE: &str = "unreadable-answer";
 
 impl Slot {
     /// One line of a server process.
-    pub fn server_line(&mut self, now: Instant, generation: Generation, line: Bytes, out: &mut Vec<Effect>) {
-        if self.hearing != Some(generation) {
+    pub fn server_line(&mut self, now: Instant, from: Generation, line: impl Into<Framed>, out: &mut Vec<Effect>) {
+        if self.hearing != Some(from) {
             return self.emit_stale("server-line", out);
         }
         self.last_byte = Some(now);
-        self.server_says(now, line, out);
+        self.server_says(now, line.into(), out);
         self.check_due(now, out);
     }
 
-    fn server_says(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
-        match head::scan(&line) {
+    fn server_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
+        match line.scan() {
             Scan::Message(head) if self.is_stray(&line, &head) => {
                 self.sign_of_life();
                 self.stray(&line, out);
@@ -45,14 +46,14 @@ impl Slot {
                 if self.chain.is_some() && !key(&line, head.id.as_ref()).is_some_and(|id| self.own.is_probe(&id)) {
                     self.sign_of_life();
                 }
-                if !head::is_utf8(&line) {
+                if !line.is_utf8() {
                     return self.unreadable(now, &line, &head, out);
                 }
-                if let Some(line) = self.server_message(now, line, &head, out) {
+                if let Some(line) = self.server_message(now, line.into_bytes(), &head, out) {
                     self.deliver(line, out);
                 }
             }
-            Scan::Batch if self.session.batches() && !head::is_utf8(&line) => {
+            Scan::Batch if self.session.batches() && !line.is_utf8() => {
                 self.sign_of_life();
                 for span in head::elements(&line).unwrap_or_default() {
                     let element = line.slice(span);

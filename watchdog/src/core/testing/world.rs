@@ -238,7 +238,7 @@ impl World {
                     None => {}
                     Some(Reaction::Dies) => self.lose(Lost { ending: Some(Ending::Code(1)), ..Lost::default() }),
                     Some(Reaction::Says(line)) => {
-                        self.slot.server_line(now, generation, line.into(), &mut self.effects)
+                        self.slot.server_line(now, generation, Bytes::from(line), &mut self.effects)
                     }
                 }
             }

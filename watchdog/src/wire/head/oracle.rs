@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::ahead::Ahead;
 use super::*;
 
 /// Holds of any bytes: where serde reads them, the scan finds the same, and what it finds lies in the line. serde is stricter:
@@ -13,6 +14,22 @@ pub(crate) fn check(line: &[u8]) {
     for span in spans(line) {
         assert!(line.get(span).is_some_and(|raw| !raw.is_empty()), "{}", String::from_utf8_lossy(line));
     }
+    for length in [1, 7, 64] {
+        check_in_pieces(line, std::iter::repeat_n(length, line.len() / length));
+    }
+}
+
+/// Of a line that comes in pieces of these lengths and a last one, the same is found as of the whole.
+pub(crate) fn check_in_pieces(line: &[u8], lengths: impl IntoIterator<Item = usize>) {
+    let mut ahead = Ahead::default();
+    let mut there = 0_usize;
+    for length in lengths {
+        there = line.len().min(there.saturating_add(length));
+        ahead.feed(&line[..there]);
+    }
+    let (scan, is_utf8) = (scan(line), is_utf8(line));
+    let seen = ahead.end(line);
+    assert_eq!((seen.scan, seen.is_utf8), (scan, is_utf8), "{}", String::from_utf8_lossy(line));
 }
 
 fn get<'a>(value: Option<&'a Value>, name: &str) -> Option<&'a Value> {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::super::head;
 use super::{Line, Lines, Outline, Oversized, content, length, without_mark};
 
 /// All lines of a stream, and what is dropped at its end.
@@ -17,12 +18,12 @@ pub(crate) fn reference(stream: &[u8], max_line: usize) -> (Vec<Line>, u64) {
             return Some(Line::TooLong(Oversized { len: length(piece.len()), id, kind }));
         }
         let blank = content.trim_ascii().is_empty();
-        (!blank).then(|| Line::Whole(Bytes::copy_from_slice(content)))
+        (!blank).then(|| Line::Whole(Bytes::copy_from_slice(content).into()))
     });
     (lines.collect(), length(torn.len()))
 }
 
-/// The same from the splitter, which is given the stream in such pieces.
+/// The same from the splitter, which is given the stream in such pieces. What it says of a line is what a look at all of it says.
 pub(crate) fn split(stream: &[u8], max_line: usize, pieces: impl IntoIterator<Item = usize>) -> (Vec<Line>, u64) {
     let mut lines = Lines::new(max_line);
     let mut found = Vec::new();
@@ -32,6 +33,11 @@ pub(crate) fn split(stream: &[u8], max_line: usize, pieces: impl IntoIterator<It
         lines.spare(64).extend_from_slice(piece);
         found.extend(&mut lines);
         rest = after;
+    }
+    for line in &found {
+        if let Line::Whole(line) = line {
+            assert_eq!((line.scan(), line.is_utf8()), (head::scan(line), head::is_utf8(line)));
+        }
     }
     (found, lines.finish())
 }

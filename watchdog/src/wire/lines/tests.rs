@@ -4,7 +4,7 @@ use super::reference::{reference, split};
 use super::*;
 
 fn whole(text: &str) -> Line {
-    Line::Whole(Bytes::copy_from_slice(text.as_bytes()))
+    Line::Whole(Bytes::copy_from_slice(text.as_bytes()).into())
 }
 
 #[test]
@@ -68,6 +68,27 @@ fn an_oversized_line_streams_by_in_bounded_memory_and_its_id_is_found_at_its_end
 }
 
 #[test]
+fn of_a_line_that_comes_in_several_reads_it_is_known_what_it_is() {
+    let long = |size: usize| {
+        format!("\u{feff}{{\"method\":\"x\",\"params\":{{\"a\":\"{}\"}}}}\r\n", "\u{e9}".repeat(size / 2))
+    };
+    let known = |size: usize, read: usize| {
+        let mut lines = Lines::new(1 << 20);
+        let mut known = Vec::new();
+        for piece in format!("{}{{}}\n{}", long(size), long(10)).as_bytes().chunks(read) {
+            lines.spare(64).extend_from_slice(piece);
+            known.extend(lines.by_ref().map(|line| matches!(line, Line::Whole(line) if line.seen.is_some())));
+        }
+        known
+    };
+    assert_eq!(known(200_000, 60_000), [true, false, false]);
+    assert_eq!(known(200_000, 1), [true, false, false]);
+    // At once, or short: nothing was to be done while waiting.
+    assert_eq!(known(200_000, 300_000), [false; 3]);
+    assert_eq!(known(PIECE / 2, 100), [false; 3]);
+}
+
+#[test]
 fn the_buffer_shrinks_after_a_large_line() {
     let mut lines = Lines::new(64 << 20);
     lines.spare(64).extend_from_slice(&vec![b'x'; 20 << 20]);
@@ -106,6 +127,19 @@ fn after_the_end_it_starts_anew() {
 }
 
 proptest! {
+    #[test]
+    fn pieces_of_long_lines_do_not_matter(
+        sizes in prop::collection::vec(prop_oneof![0_usize..100, PIECE - 99..4 * PIECE], 1..6),
+        end in prop::sample::select(vec!["\n", "\r\n", "\\\n", "\u{e9}\n", "\"\n"]),
+        max_line in prop_oneof![Just(3 * PIECE), Just(usize::MAX)],
+        pieces in prop::collection::vec(prop_oneof![0_usize..100, 0..3 * PIECE], 0..20),
+    ) {
+        let line = |size: &usize| format!("\u{feff}{{\"id\":1,\"result\":[\"{}\"]}}{end}", r#"é\""#.repeat(size / 4));
+        let stream: String = sizes.iter().map(line).collect();
+        let expected = reference(stream.as_bytes(), max_line);
+        prop_assert_eq!(&split(stream.as_bytes(), max_line, pieces), &expected);
+    }
+
     #[test]
     fn pieces_do_not_matter(
         parts in prop::collection::vec(prop::sample::select(vec![

@@ -31,10 +31,15 @@ fn reference(bytes: &[u8]) -> Step {
 
 fn in_pieces(bytes: &[u8], cuts: &[usize]) -> Step {
     let mut skip = Skip::default();
+    fed(bytes, cuts, |piece| skip.feed(piece))
+}
+
+/// Feeds in pieces of these lengths, and the rest.
+fn fed(bytes: &[u8], cuts: &[usize], mut feed: impl FnMut(&[u8]) -> Step) -> Step {
     let mut done = 0;
     for length in cuts.iter().copied().chain([bytes.len()]) {
         let end = bytes.len().min(done + length);
-        match skip.feed(&bytes[done..end]) {
+        match feed(&bytes[done..end]) {
             Step::Ended(at) => return Step::Ended(done + at),
             Step::Broken => return Step::Broken,
             Step::Open => done = end,
@@ -71,11 +76,16 @@ proptest! {
     fn the_end_of_a_string_is_found_behind_any_escapes(
         parts in prop::collection::vec((0_usize..200, 0_usize..4), 0..12),
         behind in 0_usize..100,
+        cuts in prop::collection::vec(0_usize..90, 0..40),
     ) {
         let text = escaped(&parts);
         let line = format!("{text}\"{}", r#"\""#.repeat(behind));
-        prop_assert_eq!(string_end(line.as_bytes()), Some(text.len()));
-        prop_assert_eq!(string_end(text.as_bytes()), None);
+        for cuts in [&[][..], &cuts, &vec![1; line.len()]] {
+            let mut skip = SkipText::default();
+            prop_assert_eq!(fed(line.as_bytes(), cuts, |piece| skip.feed(piece)), Step::Ended(text.len() + 1));
+            let mut skip = SkipText::default();
+            prop_assert_eq!(fed(text.as_bytes(), cuts, |piece| skip.feed(piece)), Step::Open);
+        }
     }
 
     #[test]

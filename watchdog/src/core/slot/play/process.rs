@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
+
 use super::Play;
 use super::lines::{elements, reaction, text};
 use super::step::Step;
@@ -59,7 +61,7 @@ impl Play {
         let Some(live) = self.book.live else { return };
         self.tell(|slot, now, out| {
             slot.heard(now, live);
-            slot.server_line(now, live, line.into(), out);
+            slot.server_line(now, live, Bytes::from(line), out);
         });
     }
 
@@ -100,7 +102,7 @@ impl Play {
         ] {
             let mut out = Vec::new();
             self.slot.heard(self.now, ghost);
-            self.slot.server_line(self.now, ghost, line.into(), &mut out);
+            self.slot.server_line(self.now, ghost, Bytes::from(line), &mut out);
             self.slot.settle(self.now, &mut out);
             self.slot.lost(self.now, ghost, Lost::default(), &mut out);
             self.slot.settle(self.now, &mut out);

@@ -240,7 +240,7 @@ impl Process {
             Act::Say(line) => {
                 self.log(&format!("says {line}"));
                 self.forget_answered(&line);
-                self.lines.push_back(Line::Whole(line.into()));
+                self.lines.push_back(Line::Whole(Bytes::from(line).into()));
                 Some(News::Read)
             }
             Act::Hang => {
