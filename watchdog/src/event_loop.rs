@@ -1,5 +1,7 @@
-//! The one thread of a process, and how it is shared: a task that is polled does a bounded piece of work, whatever a stranger
-//! writes, and lets the others have their turn.
+//! The runtime of a process, and how its one thread is shared: a task that is polled does a bounded piece of work, whatever a
+//! stranger writes, and lets the others have their turn. Beside it a sidecar has a thread for its data path ([`reactor`]).
+
+pub(crate) mod reactor;
 
 use std::future::Future;
 use std::io;
@@ -7,6 +9,44 @@ use std::pin::pin;
 use std::task::Context;
 
 use tokio::runtime::{Builder, Runtime};
+
+/// What watches a descriptor.
+#[derive(Debug, Clone, Default)]
+pub enum Watcher {
+    /// The runtime that the caller is in.
+    #[default]
+    Runtime,
+    /// The thread of a data path.
+    Reactor(reactor::Registrar),
+}
+
+impl Watcher {
+    /// How often the thread was woken by something else than its descriptors; `None` where that is not known.
+    fn alarms(&self) -> Option<u64> {
+        match self {
+            Self::Runtime => None,
+            Self::Reactor(registrar) => Some(registrar.alarms()),
+        }
+    }
+}
+
+/// Something that has had no news, and will wake the task when it has: until then it need not be asked.
+#[derive(Debug, Default)]
+pub(crate) struct Quiet {
+    since: Option<u64>,
+}
+
+impl Quiet {
+    /// It was asked, and had nothing to say.
+    pub(crate) fn begin(&mut self, watcher: &Watcher) {
+        self.since = watcher.alarms();
+    }
+
+    /// Whether nothing can have woken the task since.
+    pub(crate) fn lasts(&self, watcher: &Watcher) -> bool {
+        self.since.is_some() && self.since == watcher.alarms()
+    }
+}
 
 /// Polls of tasks between two looks at the system for what is ready and which timers ring. A poll may take a millisecond.
 const BETWEEN_LOOKS: u32 = 16;

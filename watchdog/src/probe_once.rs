@@ -16,7 +16,7 @@ use crate::config::load::Loaded;
 use crate::core::slot::Role;
 use crate::engine::signals::Signals;
 use crate::engine::{Command, Handle, Info, ProbeReport};
-use crate::event_loop;
+use crate::event_loop::{self, Watcher};
 use crate::events::{Bus, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
@@ -63,8 +63,9 @@ fn probe(loaded: &Loaded, registry: Registry, log: LogHandle) -> Result<ProbeRep
     runtime.block_on(async {
         let server = Arc::new(loaded.config.only().clone());
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
-        let reading = theirs.try_clone().and_then(|stream| Source::own_pipe(stream.into())).map_err(failed)?;
-        let writing = Sink::own_pipe(theirs.into()).map_err(failed)?;
+        let reading =
+            theirs.try_clone().and_then(|stream| Source::own_pipe(stream.into(), &Watcher::Runtime)).map_err(failed)?;
+        let writing = Sink::own_pipe(theirs.into(), &Watcher::Runtime).map_err(failed)?;
         let events = Bus::new(EventWriter::new(log.clone(), &loaded.config.events), loaded.config.events.ring);
         plugin::admit(&loaded.config.servers, &log, &events).await?;
         let (driver, slot) = Driver::new(Parts {
@@ -75,6 +76,7 @@ fn probe(loaded: &Loaded, registry: Registry, log: LogHandle) -> Result<ProbeRep
             events: events.clone(),
             server: server.clone(),
             toolbox: None,
+            watcher: Watcher::Runtime,
         });
         let info = Info {
             version: env!("CARGO_PKG_VERSION"),

@@ -1,5 +1,6 @@
 //! The sidecar form: one server, spoken to on our stdin and stdout.
 
+use std::io;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -14,7 +15,8 @@ use crate::control::{self, mcp};
 use crate::core::slot::Role;
 use crate::engine::signals::Signals;
 use crate::engine::{Command, Handle, Info, Order, SlotHandle};
-use crate::event_loop;
+use crate::event_loop::reactor::Reactor;
+use crate::event_loop::{self, Watcher};
 use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
@@ -54,14 +56,16 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
     exit
 }
 
-fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
+fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHandle) -> io::Result<Exit> {
     let runtime = event_loop::start()?;
     runtime.block_on(async {
         if stdio::has_no_client() {
             tracing::warn!("{NO_CLIENT}");
         }
+        let reactor = Reactor::new()?;
+        let watcher = Watcher::Reactor(reactor.registrar());
         // Before anything else could print into the protocol.
-        let (source, sink) = stdio::take()?;
+        let (source, sink) = stdio::take(&watcher)?;
         let mut signals = Signals::catch()?;
         let mut for_server = Signals::catch_for_server()?;
         let events = Bus::new(EventWriter::new(log.clone(), &config.events), config.events.ring);
@@ -76,6 +80,7 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
             log: log.clone(),
             events: events.clone(),
             toolbox: mcp::toolbox(&config.mgmt, &handle),
+            watcher,
         });
         let manager = ServiceManager::of_environment(&handle);
         handle.set_slots(vec![slot.clone()]);
@@ -89,14 +94,13 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
             number = signals.next() => Some(Exit::Signal(number)),
         };
         let control = control::start(config, &config.only().name, &handle, probes);
-        // As a task of its own, so that signals are not looked at for every message.
-        let mut serving = pin!(async { tokio::spawn(driver.run()).await });
+        let mut serving = pin!(async { reactor.spawn("data path", driver.run())?.await.map_err(io::Error::other) });
         let exit = loop {
             if let Some(exit) = refused {
                 break exit;
             }
             tokio::select! {
-                ended = &mut serving => break ended.unwrap_or_else(|error| resume_unwind(error.into_panic())),
+                ended = &mut serving => break ended?.unwrap_or_else(|panic| resume_unwind(panic)),
                 number = signals.next() => end(&handle, &slot, &manager, number),
                 number = for_server.next() => tell(&slot, Command::Signal(number)),
                 Some(order) = orders.recv() => match order {

@@ -25,6 +25,7 @@ use crate::core::ids::Generation;
 use crate::core::slot::{Effect, Role, Slot};
 use crate::engine::handle::Published;
 use crate::engine::{Command, Meter, ProbeReport, SlotHandle};
+use crate::event_loop::{Quiet, Watcher};
 use crate::events::{Bus, Event, EventKind};
 use crate::exit::Exit;
 use crate::front::Front;
@@ -59,6 +60,8 @@ pub struct Parts {
     pub events: Bus,
     /// The tools that are added to its own, where that is wanted.
     pub toolbox: Option<Arc<dyn Toolbox>>,
+    /// What watches its streams.
+    pub watcher: Watcher,
 }
 
 /// Everything that one server and its client need while they are served.
@@ -73,6 +76,9 @@ pub struct Driver {
     managed: Managed,
     watch: Option<Watch>,
     clock: Clock,
+    watcher: Watcher,
+    /// What is not looked at for each message.
+    quiet: Quiet,
     effects: Vec<Effect>,
     /// Whether something has changed that others than the two sides may have to be asked about again in this poll.
     stirred: bool,
@@ -100,13 +106,13 @@ impl Driver {
     /// A driver for a server, and the way to it; nothing is started yet.
     #[must_use]
     pub fn new(parts: Parts) -> (Self, SlotHandle) {
-        Self::over(Box::new(Stdio), parts)
+        Self::over(Box::new(Stdio::under(parts.watcher.clone())), parts)
     }
 
     /// The same for a server that is reached in this way.
     #[must_use]
     pub fn over(back: Box<dyn Back>, parts: Parts) -> (Self, SlotHandle) {
-        let Parts { server, role, registry, front, log, events, toolbox } = parts;
+        let Parts { server, role, registry, front, log, events, toolbox, watcher } = parts;
         let managed = Managed::new(toolbox);
         let mut core = Slot::new(server.clone(), role, fastrand::u64(..));
         core.throttle_events(events.throttle());
@@ -141,6 +147,8 @@ impl Driver {
             runtime: None,
             watch: None,
             clock: Clock::new(),
+            watcher,
+            quiet: Quiet::default(),
             effects: Vec::new(),
             stirred: true,
             exit: None,

@@ -19,7 +19,7 @@ use super::{Child, ChildEvent, Fence, StartError, cannot_start};
 use crate::config::{Bounds, Command, Server};
 use crate::core::ending::Ending;
 use crate::core::slot::Lost;
-use crate::event_loop::yield_turn;
+use crate::event_loop::{Quiet, Watcher, yield_turn};
 use crate::stream::outbox::Outbox;
 use crate::stream::{Sink, Source, StderrTail};
 use crate::telemetry::LogHandle;
@@ -39,11 +39,21 @@ const TAIL_LINES: usize = 10;
 
 /// Starts processes.
 #[derive(Debug)]
-pub struct Stdio;
+pub struct Stdio {
+    watcher: Watcher,
+}
+
+impl Stdio {
+    /// Processes whose streams this watches.
+    #[must_use]
+    pub const fn under(watcher: Watcher) -> Self {
+        Self { watcher }
+    }
+}
 
 impl Back for Stdio {
     fn start(&mut self, server: &Server, log: &LogHandle) -> Result<Box<dyn Runtime>, StartError> {
-        Ok(Box::new(StdioRuntime::start(&server.command, server.limits.max_line, log.clone())?))
+        Ok(Box::new(StdioRuntime::start(&server.command, server.limits.max_line, log.clone(), &self.watcher)?))
     }
 }
 
@@ -67,6 +77,9 @@ pub struct StdioRuntime {
     explanation: Option<Pin<Box<Sleep>>>,
     stage: Stage,
     gone: Option<Vec<u32>>,
+    watcher: Watcher,
+    /// The guard's reports.
+    quiet: Quiet,
 }
 
 /// How much of the end has been told.
@@ -84,16 +97,16 @@ impl StdioRuntime {
     ///
     /// # Errors
     /// When no guard could be started, or no pipes made.
-    pub fn start(command: &Command, max_line: usize, log: LogHandle) -> Result<Self, StartError> {
+    pub fn start(command: &Command, max_line: usize, log: LogHandle, watcher: &Watcher) -> Result<Self, StartError> {
         let (child, pipes) = Child::start(command)?;
         Ok(Self {
             child,
             program: command.program.to_string_lossy().into_owned(),
             cwd: command.cwd.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
             bounds: command.bounds,
-            stdin: Some(Sink::own_pipe(pipes.stdin).map_err(StartError::Pipes)?),
-            stdout: Some(Source::own_pipe(pipes.stdout).map_err(StartError::Pipes)?),
-            stderr: Some(Source::own_pipe(pipes.stderr).map_err(StartError::Pipes)?),
+            stdin: Some(Sink::own_pipe(pipes.stdin, watcher).map_err(StartError::Pipes)?),
+            stdout: Some(Source::own_pipe(pipes.stdout, watcher).map_err(StartError::Pipes)?),
+            stderr: Some(Source::own_pipe(pipes.stderr, watcher).map_err(StartError::Pipes)?),
             lines: Lines::new(max_line),
             outbox: Outbox::default(),
             tail: StderrTail::new(),
@@ -104,6 +117,8 @@ impl StdioRuntime {
             explanation: None,
             stage: Stage::Serving,
             gone: None,
+            watcher: watcher.clone(),
+            quiet: Quiet::default(),
         })
     }
 
@@ -156,11 +171,14 @@ impl StdioRuntime {
     }
 
     fn poll_child(&mut self, cx: &mut Context<'_>) -> Poll<News> {
-        if self.gone.is_some() {
+        if self.gone.is_some() || self.quiet.lasts(&self.watcher) {
             return Poll::Pending;
         }
         match self.child.poll_event(cx) {
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => {
+                self.quiet.begin(&self.watcher);
+                Poll::Pending
+            }
             Poll::Ready(ChildEvent::Started { pid }) => Poll::Ready(News::Started { pid }),
             Poll::Ready(ChildEvent::CannotStart { errno, step }) => {
                 self.stage = Stage::Told;

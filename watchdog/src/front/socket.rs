@@ -14,6 +14,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::client::Client;
 use super::entrance::Entrance;
+use crate::event_loop::Watcher;
 use crate::stream::{Sink, Source};
 
 /// What a client is told that comes while another one is there, before its stream ends. It has asked nothing yet, so that there
@@ -86,5 +87,9 @@ fn is_welcome(stream: &UnixStream) -> bool {
 fn client(stream: UnixStream, max_line: usize) -> io::Result<Client> {
     let stream: BlockingStream = stream.into_std()?;
     let reading: OwnedFd = stream.try_clone()?.into();
-    Ok(Client::new(Source::own_pipe(reading)?, Sink::own_pipe(stream.into())?, max_line))
+    Ok(Client::new(
+        Source::own_pipe(reading, &Watcher::Runtime)?,
+        Sink::own_pipe(stream.into(), &Watcher::Runtime)?,
+        max_line,
+    ))
 }

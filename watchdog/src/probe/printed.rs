@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::event_loop::yield_turn;
+use crate::event_loop::{Watcher, yield_turn};
 use crate::stream::{Source, StderrTail};
 use crate::telemetry::LogHandle;
 use crate::telemetry::allowance::Allowance;
@@ -45,7 +45,7 @@ impl Printed {
     /// Where the event loop does not take the descriptor.
     pub(crate) fn new(pipe: OwnedFd, name: String, log: LogHandle) -> io::Result<Self> {
         Ok(Self {
-            source: Some(Source::own_pipe(pipe)?),
+            source: Some(Source::own_pipe(pipe, &Watcher::Runtime)?),
             lines: StderrTail::new(),
             log: Log { log, name, allowance: Allowance::new(std::time::Instant::now()) },
             buffer: BytesMut::new(),

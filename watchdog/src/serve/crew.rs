@@ -11,6 +11,7 @@ use crate::config::{Config, OnPermanentFailure, Server};
 use crate::control::mcp;
 use crate::core::slot::Role;
 use crate::engine::{Command, Handle, SlotHandle};
+use crate::event_loop::Watcher;
 use crate::exit::Exit;
 use crate::front::Front;
 use crate::front::socket::Door;
@@ -94,6 +95,7 @@ impl Crew {
             front: Front::open(door),
             events: self.handle.events().clone(),
             toolbox: self.toolbox.clone(),
+            watcher: Watcher::Runtime,
         });
         let task = self.tasks.spawn(driver.run());
         self.names.insert(task.id(), slot.name.clone());

@@ -2,10 +2,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::Context;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::time::{Sleep, sleep_until};
+
+use crate::event_loop::{Quiet, Watcher};
 
 /// The longest sleep: a machine that was suspended is noticed within so much time of its own.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -39,6 +41,8 @@ pub(super) struct Clock {
     turned: Instant,
     ahead: Ahead,
     read_ahead: Box<dyn Fn() -> Ahead + Send>,
+    /// The timer.
+    quiet: Quiet,
 }
 
 impl Clock {
@@ -49,7 +53,14 @@ impl Clock {
     fn with(read_ahead: impl Fn() -> Ahead + Send + 'static) -> Self {
         let now = tokio::time::Instant::now();
         let (sleep, now) = (Box::pin(sleep_until(now)), now.into_std());
-        Self { sleep, armed: now, turned: now, ahead: read_ahead(), read_ahead: Box::new(read_ahead) }
+        Self {
+            sleep,
+            armed: now,
+            turned: now,
+            ahead: read_ahead(),
+            read_ahead: Box::new(read_ahead),
+            quiet: Quiet::default(),
+        }
     }
 
     /// The monotonic time.
@@ -72,17 +83,21 @@ impl Clock {
     }
 
     /// Arms the timer for `wake`, and has this task woken by it.
-    pub(super) fn arm(&mut self, cx: &mut Context<'_>, now: Instant, wake: Option<Instant>) {
+    pub(super) fn arm(&mut self, cx: &mut Context<'_>, now: Instant, wake: Option<Instant>, watcher: &Watcher) {
         let longest = now + LONGEST;
         let at = wake.map_or(longest, |wake| wake.min(longest));
         // A later time than the armed one is not worth the work: the timer rings early and is armed again.
         if at < self.armed || self.armed <= now {
             self.armed = at;
             self.sleep.as_mut().reset(tokio::time::Instant::from_std(at));
+            self.quiet = Quiet::default();
         }
-        // Polled each time: where the task has used up its turn, tokio forgets to take the waker.
-        if self.sleep.as_mut().poll(cx).is_ready() {
-            cx.waker().wake_by_ref();
+        // Polled each time by a task of a runtime: where it has used up its turn, tokio forgets to take the waker.
+        if !self.quiet.lasts(watcher) {
+            match self.sleep.as_mut().poll(cx) {
+                Poll::Ready(()) => cx.waker().wake_by_ref(),
+                Poll::Pending => self.quiet.begin(watcher),
+            }
         }
     }
 }
@@ -103,7 +118,6 @@ const fn ahead() -> Ahead {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::task::Poll;
 
     use super::*;
 
@@ -117,7 +131,7 @@ mod tests {
             if now >= due {
                 return Poll::Ready(now - start);
             }
-            clock.arm(cx, now, Some(due));
+            clock.arm(cx, now, Some(due), &Watcher::Runtime);
             Poll::Pending
         })
         .await
@@ -147,7 +161,7 @@ mod tests {
             while !std::mem::replace(&mut used_up, !tokio::task::coop::has_budget_remaining()) {
                 let _ = std::pin::pin!(tokio::task::coop::consume_budget()).as_mut().poll(cx);
             }
-            clock.arm(cx, now, Some(due));
+            clock.arm(cx, now, Some(due), &Watcher::Runtime);
             Poll::Pending
         });
         assert!(tokio::time::timeout(Duration::from_secs(10), rung).await.is_ok());
@@ -157,7 +171,7 @@ mod tests {
     async fn a_gap_is_told_once() {
         let mut clock = Clock::new();
         poll_fn(|cx| {
-            clock.arm(cx, clock.now(), None);
+            clock.arm(cx, clock.now(), None, &Watcher::Runtime);
             Poll::Ready(())
         })
         .await;
@@ -173,7 +187,7 @@ mod tests {
         let mut clock = Clock::with(|| [Duration::ZERO; 2]);
         let due = clock.now() + turned;
         poll_fn(|cx| {
-            clock.arm(cx, clock.now(), Some(due));
+            clock.arm(cx, clock.now(), Some(due), &Watcher::Runtime);
             Poll::Ready(())
         })
         .await;

@@ -19,9 +19,13 @@ const LINES: usize = 1024;
 impl Driver {
     /// Ready when the program ends.
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
-        self.stirred = true;
-        for _ in 0..TURNS {
-            let now = self.clock.now();
+        self.stirred |= !self.quiet.lasts(&self.watcher);
+        let mut now = self.clock.now();
+        for turn in 0..TURNS {
+            // The second turn mostly finds that there is nothing more.
+            if turn > 1 {
+                now = self.clock.now();
+            }
             let mut busy = self.turn(cx, now) | self.flush(cx);
             if let Some(exit) = self.exit {
                 if !self.goes_on_after(exit) {
@@ -37,7 +41,8 @@ impl Driver {
             if !busy {
                 self.publish();
                 let wake = [self.core.next_wake(), self.next_session_at].into_iter().flatten().min();
-                self.clock.arm(cx, now, wake);
+                self.clock.arm(cx, now, wake, &self.watcher);
+                self.quiet.begin(&self.watcher);
                 return Poll::Pending;
             }
         }

@@ -11,9 +11,11 @@ use bytes::Bytes;
 
 use super::Sink;
 
-/// Slices of one write, two a line: where many lines wait, and where few do, which is the rule.
-const MANY: usize = 256;
-const FEW: usize = 8;
+/// A line up to this length is copied to its neighbours, so that they are written as one: that costs less than a slice of
+/// its own, in the kernel above all. In bytes.
+const SHORT: usize = 4 * 1024;
+/// As much is copied at once, at the most; in bytes.
+const COPIED: usize = 16 * 1024;
 
 #[derive(Debug)]
 struct Piece {
@@ -30,6 +32,8 @@ pub struct Outbox {
     ordinary: VecDeque<Piece>,
     /// Bytes that wait.
     backlog: usize,
+    /// Room for what is written at once.
+    copied: Vec<u8>,
 }
 
 impl Outbox {
@@ -52,25 +56,29 @@ impl Outbox {
     /// What the write says.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<()>> {
         while self.backlog > 0 {
-            let few = self.urgent.len() + self.ordinary.len() < FEW / 2;
-            let written = if few { self.poll_once::<FEW>(cx, sink) } else { self.poll_once::<MANY>(cx, sink) };
-            let written = ready!(written)?;
+            let written = ready!(self.poll_once(cx, sink))?;
             self.advance(written);
         }
         Poll::Ready(Ok(()))
     }
 
-    fn poll_once<const SLICES: usize>(&self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
-        let mut slices = [IoSlice::new(&[]); SLICES];
-        let begun = self.begun.iter().map(|(piece, written)| (piece, (*written).min(piece.line.len())));
+    /// Writes a long line, or as many short ones as come first.
+    fn poll_once(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
+        let begun = self.begun.iter().map(|(piece, written)| (piece, *written));
         let waiting = self.urgent.iter().chain(&self.ordinary).map(|piece| (piece, 0));
-        let mut used = 0;
-        for ((piece, written), pair) in begun.chain(waiting).zip(slices.chunks_exact_mut(2)) {
-            pair[0] = IoSlice::new(&piece.line[written..]);
-            pair[1] = IoSlice::new(b"\n");
-            used += 2;
+        let mut pieces = begun.chain(waiting).peekable();
+        if let Some((piece, written)) = pieces.next_if(|(piece, _)| piece.line.len() > SHORT) {
+            return sink.poll_write(cx, &[IoSlice::new(&piece.line[written..]), IoSlice::new(b"\n")]);
         }
-        sink.poll_write(cx, &slices[..used])
+        self.copied.clear();
+        for (piece, written) in pieces.take_while(|(piece, _)| piece.line.len() <= SHORT) {
+            if self.copied.len() + piece.line.len() >= COPIED {
+                break;
+            }
+            self.copied.extend_from_slice(&piece.line[written..]);
+            self.copied.push(b'\n');
+        }
+        sink.poll_write(cx, &[IoSlice::new(&self.copied)])
     }
 
     /// Accounts for bytes that were written.
@@ -103,3 +111,6 @@ impl Outbox {
         pieces.filter(|piece| piece.tag != 0).map(|piece| (piece.tag, piece.line)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,10 +7,11 @@ use std::task::{Context, Poll};
 use super::descriptor::{self, End, Handle, Kind};
 use super::polled::{Moved, Polled};
 use super::thread::Writer;
+use crate::event_loop::Watcher;
 
 /// A stream of bytes to write, whatever it is made of.
 ///
-/// To be made inside a tokio runtime with I/O (tokio panics elsewhere). Dropping it closes the descriptor, and for a
+/// Where the runtime watches it, to be made inside one with I/O (tokio panics elsewhere). Dropping it closes the descriptor, and for a
 /// pipe that was opened again the original one too, so that the reader sees the end; where a thread writes, that
 /// happens after it has written what is queued.
 #[derive(Debug)]
@@ -52,9 +53,9 @@ impl Sink {
     ///
     /// # Errors
     /// Where the event loop does not take the descriptor.
-    pub fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
+    pub fn own_pipe(fd: OwnedFd, watcher: &Watcher) -> io::Result<Self> {
         descriptor::set_nonblocking(fd.as_fd())?;
-        match Polled::new(Handle::new(fd), End::Write) {
+        match Polled::new(Handle::new(fd), End::Write, watcher) {
             Ok(fd) => Ok(Self { inner: Inner::Polled { fd, call: Call::Write } }),
             Err((_, error)) => Err(error),
         }
@@ -64,9 +65,9 @@ impl Sink {
     ///
     /// # Errors
     /// Where it is closed, or the thread that it needs cannot be started.
-    pub fn inherited(fd: OwnedFd) -> io::Result<Self> {
+    pub fn inherited(fd: OwnedFd, watcher: &Watcher) -> io::Result<Self> {
         let kind = descriptor::kind(fd.as_fd())?;
-        match inherited_polled(fd, kind) {
+        match inherited_polled(fd, kind, watcher) {
             Ok(sink) => Ok(sink),
             Err(fd) => Ok(Self { inner: Inner::Thread(Writer::start(fd, kind)?) }),
         }
@@ -124,7 +125,7 @@ impl Sink {
 
 /// Puts the descriptor under the event loop, or gives it back where that cannot be done without touching its flags.
 #[cfg(target_os = "linux")]
-fn inherited_polled(fd: OwnedFd, kind: Kind) -> Result<Sink, OwnedFd> {
+fn inherited_polled(fd: OwnedFd, kind: Kind, watcher: &Watcher) -> Result<Sink, OwnedFd> {
     let (handle, call) = match kind {
         Kind::Fifo => match descriptor::open_again(fd.as_fd(), End::Write) {
             Ok(again) => {
@@ -136,13 +137,13 @@ fn inherited_polled(fd: OwnedFd, kind: Kind) -> Result<Sink, OwnedFd> {
         Kind::Socket => (Handle::new(fd), Call::Send),
         Kind::Terminal | Kind::Other => return Err(fd),
     };
-    match Polled::new(handle, End::Write) {
+    match Polled::new(handle, End::Write, watcher) {
         Ok(fd) => Ok(Sink { inner: Inner::Polled { fd, call } }),
         Err((handle, _)) => Err(handle.into_original()),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn inherited_polled(fd: OwnedFd, _kind: Kind) -> Result<Sink, OwnedFd> {
+fn inherited_polled(fd: OwnedFd, _kind: Kind, _watcher: &Watcher) -> Result<Sink, OwnedFd> {
     Err(fd)
 }

@@ -9,10 +9,11 @@ use bytes::BytesMut;
 use super::descriptor::{self, End, Handle, Kind};
 use super::polled::{Moved, Polled};
 use super::thread::Reader;
+use crate::event_loop::Watcher;
 
 /// A stream of bytes to read, whatever it is made of.
 ///
-/// To be made inside a tokio runtime with I/O (tokio panics elsewhere). Dropping it closes the descriptor; where a
+/// Where the runtime watches it, to be made inside one with I/O (tokio panics elsewhere). Dropping it closes the descriptor; where a
 /// thread reads, that happens after the read which the thread is in.
 #[derive(Debug)]
 pub struct Source {
@@ -53,9 +54,9 @@ impl Source {
     ///
     /// # Errors
     /// Where the event loop does not take the descriptor.
-    pub fn own_pipe(fd: OwnedFd) -> io::Result<Self> {
+    pub fn own_pipe(fd: OwnedFd, watcher: &Watcher) -> io::Result<Self> {
         descriptor::set_nonblocking(fd.as_fd())?;
-        match Polled::new(Handle::new(fd), End::Read) {
+        match Polled::new(Handle::new(fd), End::Read, watcher) {
             Ok(fd) => Ok(Self::polled(fd, Call::Read, true)),
             Err((_, error)) => Err(error),
         }
@@ -65,9 +66,9 @@ impl Source {
     ///
     /// # Errors
     /// Where it is closed, or the thread that it needs cannot be started.
-    pub fn inherited(fd: OwnedFd) -> io::Result<Self> {
+    pub fn inherited(fd: OwnedFd, watcher: &Watcher) -> io::Result<Self> {
         let kind = descriptor::kind(fd.as_fd())?;
-        match inherited_polled(fd, kind) {
+        match inherited_polled(fd, kind, watcher) {
             Ok(source) => Ok(source),
             Err(fd) => Ok(Self { inner: Inner::Thread(Reader::start(fd, kind)?), ended: false }),
         }
@@ -147,7 +148,7 @@ impl Source {
 
 /// Puts the descriptor under the event loop, or gives it back where that cannot be done without touching its flags.
 #[cfg(target_os = "linux")]
-fn inherited_polled(fd: OwnedFd, kind: Kind) -> Result<Source, OwnedFd> {
+fn inherited_polled(fd: OwnedFd, kind: Kind, watcher: &Watcher) -> Result<Source, OwnedFd> {
     let drains = descriptor::short_read_drains(fd.as_fd(), kind);
     let (handle, call) = match kind {
         Kind::Fifo => match descriptor::open_again(fd.as_fd(), End::Read) {
@@ -160,13 +161,13 @@ fn inherited_polled(fd: OwnedFd, kind: Kind) -> Result<Source, OwnedFd> {
         Kind::Socket => (Handle::new(fd), Call::Receive),
         Kind::Terminal | Kind::Other => return Err(fd),
     };
-    match Polled::new(handle, End::Read) {
+    match Polled::new(handle, End::Read, watcher) {
         Ok(fd) => Ok(Source::polled(fd, call, drains)),
         Err((handle, _)) => Err(handle.into_original()),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn inherited_polled(fd: OwnedFd, _kind: Kind) -> Result<Source, OwnedFd> {
+fn inherited_polled(fd: OwnedFd, _kind: Kind, _watcher: &Watcher) -> Result<Source, OwnedFd> {
     Err(fd)
 }

@@ -8,6 +8,7 @@ use nix::unistd::{dup2_stdin, dup2_stdout};
 
 use super::descriptor::{duplicate, open_missing_standard};
 use super::{Sink, Source};
+use crate::event_loop::Watcher;
 
 /// Above what programs and shells address by number.
 const FIRST: i32 = 10;
@@ -16,9 +17,9 @@ const FIRST: i32 = 10;
 ///
 /// # Errors
 /// As [`detach`], and as [`Source::inherited`].
-pub fn take() -> io::Result<(Source, Sink)> {
+pub fn take(watcher: &Watcher) -> io::Result<(Source, Sink)> {
     let (stdin, stdout) = detach()?;
-    Ok((Source::inherited(stdin)?, Sink::inherited(stdout)?))
+    Ok((Source::inherited(stdin, watcher)?, Sink::inherited(stdout, watcher)?))
 }
 
 /// Whether stdin is `/dev/null`, which is also what a stdin becomes that was closed when the program started: there is no client then.

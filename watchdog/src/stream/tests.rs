@@ -15,6 +15,29 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socketpair
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 
 use super::{Sink, Source};
+use crate::event_loop::Watcher;
+
+/// Makes two tests of each function: under the runtime, and under a reactor beside one.
+macro_rules! under_both {
+    ($($name:ident),* $(,)?) => {
+        mod runtime {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(&crate::event_loop::Watcher::Runtime).await;
+            })*
+        }
+
+        mod reactor {
+            $(#[tokio::test]
+            async fn $name() {
+                let reactor = crate::event_loop::reactor::Reactor::new().expect("a reactor");
+                let watcher = crate::event_loop::Watcher::Reactor(reactor.registrar());
+                let ended = tokio::task::spawn_blocking(move || reactor.block_on(super::$name(&watcher)));
+                ended.await.expect("no panic");
+            })*
+        }
+    };
+}
 
 mod bulk;
 mod sink;

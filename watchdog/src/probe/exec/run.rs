@@ -12,7 +12,7 @@ use super::first_line::FirstLine;
 use crate::back::{Child, ChildEvent, StartError, cannot_start};
 use crate::config::{Bounds, Command};
 use crate::core::ending::Ending;
-use crate::event_loop::yield_turn;
+use crate::event_loop::{Watcher, yield_turn};
 use crate::stream::{Sink, Source};
 use crate::telemetry::LogHandle;
 
@@ -58,9 +58,9 @@ impl Run {
             child: Some(child),
             program: command.program.to_string_lossy().into_owned(),
             cwd: command.cwd.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
-            stdin: Some(Sink::own_pipe(pipes.stdin).map_err(StartError::Pipes)?),
+            stdin: Some(Sink::own_pipe(pipes.stdin, &Watcher::Runtime).map_err(StartError::Pipes)?),
             input,
-            stdout: Some(Source::own_pipe(pipes.stdout).map_err(StartError::Pipes)?),
+            stdout: Some(Source::own_pipe(pipes.stdout, &Watcher::Runtime).map_err(StartError::Pipes)?),
             first_line: FirstLine::default(),
             stderr: Printed::new(pipes.stderr, link.to_owned(), log.clone()).map_err(StartError::Pipes)?,
             scratch: BytesMut::new(),

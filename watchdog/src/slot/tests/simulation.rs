@@ -13,6 +13,7 @@ use tokio::task::LocalSet;
 use crate::config::{EventForm, EventFormat, Events, Server};
 use crate::core::slot::Role;
 use crate::core::testing::{secs, server as usual};
+use crate::event_loop::Watcher;
 use crate::events::{Bus, EventWriter};
 use crate::exit::Exit;
 use crate::front::{Client, Front};
@@ -67,8 +68,8 @@ async fn live(seed: u64, length: Duration) -> Seen {
         Events { stderr: EventForm::Off, format: EventFormat::Jsonl, file: None, ring: 1 << 20, throttle: None };
     let events = Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring);
     let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
-    let source = Source::own_pipe(near.try_clone().unwrap().into()).unwrap();
-    let sink = Sink::own_pipe(near.into()).unwrap();
+    let source = Source::own_pipe(near.try_clone().unwrap().into(), &Watcher::Runtime).unwrap();
+    let sink = Sink::own_pipe(near.into(), &Watcher::Runtime).unwrap();
     far.set_nonblocking(true).unwrap();
     let server = Arc::new(config(plans));
     let (driver, handle) = Driver::over(
@@ -81,6 +82,7 @@ async fn live(seed: u64, length: Duration) -> Seen {
             log: LogHandle::discard(),
             events: events.clone(),
             toolbox: None,
+            watcher: Watcher::Runtime,
         },
     );
     let driving = tokio::task::spawn_local(driver.run());

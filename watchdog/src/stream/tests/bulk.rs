@@ -40,48 +40,41 @@ async fn writes(sink: io::Result<Sink>, theirs: OwnedFd) {
     assert!(reader.join().unwrap() == *BYTES);
 }
 
-#[tokio::test]
-async fn inherited_pipe_in() {
+async fn inherited_pipe_in(watcher: &Watcher) {
     let (ours, theirs) = small_pipe();
-    reads(Source::inherited(ours), theirs).await;
+    reads(Source::inherited(ours, watcher), theirs).await;
 }
 
-#[tokio::test]
-async fn inherited_pipe_out() {
+async fn inherited_pipe_out(watcher: &Watcher) {
     let (theirs, ours) = small_pipe();
-    writes(Sink::inherited(ours), theirs).await;
+    writes(Sink::inherited(ours, watcher), theirs).await;
 }
 
-#[tokio::test]
-async fn own_pipe_in() {
+async fn own_pipe_in(watcher: &Watcher) {
     let (ours, theirs) = small_pipe();
-    reads(Source::own_pipe(ours), theirs).await;
+    reads(Source::own_pipe(ours, watcher), theirs).await;
 }
 
-#[tokio::test]
-async fn own_pipe_out() {
+async fn own_pipe_out(watcher: &Watcher) {
     let (theirs, ours) = small_pipe();
-    writes(Sink::own_pipe(ours), theirs).await;
+    writes(Sink::own_pipe(ours, watcher), theirs).await;
 }
 
-#[tokio::test]
-async fn socket_in() {
+async fn socket_in(watcher: &Watcher) {
     let (ours, theirs) = small_sockets();
-    reads(Source::inherited(ours), theirs).await;
+    reads(Source::inherited(ours, watcher), theirs).await;
 }
 
-#[tokio::test]
-async fn socket_out() {
+async fn socket_out(watcher: &Watcher) {
     let (ours, theirs) = small_sockets();
-    writes(Sink::inherited(ours), theirs).await;
+    writes(Sink::inherited(ours, watcher), theirs).await;
 }
 
-#[tokio::test]
-async fn terminal_in() {
+async fn terminal_in(watcher: &Watcher) {
     let (ours, theirs) = terminal();
     // The emulator keeps the terminal open until all is read: closing it throws away what is in it.
     let keep = theirs.try_clone().unwrap();
-    let mut source = Source::inherited(ours).unwrap();
+    let mut source = Source::inherited(ours, watcher).unwrap();
     let writer = std::thread::spawn(move || File::from(theirs).write_all(&BYTES).unwrap());
     let mut got = BytesMut::new();
     while got.len() < TEN_MB {
@@ -93,28 +86,25 @@ async fn terminal_in() {
     assert!(got == *BYTES);
 }
 
-#[tokio::test]
-async fn terminal_out() {
+async fn terminal_out(watcher: &Watcher) {
     let (ours, theirs) = terminal();
-    writes(Sink::inherited(ours), theirs).await;
+    writes(Sink::inherited(ours, watcher), theirs).await;
 }
 
-#[tokio::test]
-async fn file_in_and_out() {
+async fn file_in_and_out(watcher: &Watcher) {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let mut sink = Sink::inherited(file.reopen().unwrap().into()).unwrap();
+    let mut sink = Sink::inherited(file.reopen().unwrap().into(), watcher).unwrap();
     soon(write_all(&mut sink, &BYTES)).await.unwrap();
     assert!(std::fs::read(file.path()).unwrap() == *BYTES);
-    let mut source = Source::inherited(file.reopen().unwrap().into()).unwrap();
+    let mut source = Source::inherited(file.reopen().unwrap().into(), watcher).unwrap();
     assert!(soon(read_to_end(&mut source)).await.unwrap() == *BYTES);
 }
 
 /// Both directions of one socket at once, as with a client whose stdin and stdout are the same.
-#[tokio::test]
-async fn one_socket_both_ways() {
+async fn one_socket_both_ways(watcher: &Watcher) {
     let (ours, theirs) = small_sockets();
-    let mut source = Source::inherited(ours.try_clone().unwrap()).unwrap();
-    let mut sink = Sink::inherited(ours).unwrap();
+    let mut source = Source::inherited(ours.try_clone().unwrap(), watcher).unwrap();
+    let mut sink = Sink::inherited(ours, watcher).unwrap();
     let (mut up, mut down) = (File::from(theirs.try_clone().unwrap()), File::from(theirs));
     let writer = std::thread::spawn(move || up.write_all(&BYTES).unwrap());
     let reader = std::thread::spawn(move || {
@@ -155,3 +145,16 @@ async fn one_socket_both_ways() {
     writer.join().unwrap();
     assert!(reader.join().unwrap() == *BYTES);
 }
+
+under_both!(
+    inherited_pipe_in,
+    inherited_pipe_out,
+    own_pipe_in,
+    own_pipe_out,
+    socket_in,
+    socket_out,
+    terminal_in,
+    terminal_out,
+    file_in_and_out,
+    one_socket_both_ways,
+);

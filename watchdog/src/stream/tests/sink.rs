@@ -21,10 +21,9 @@ fn drain(fd: &OwnedFd, length: usize) -> Vec<u8> {
     read_blocking(fd, length).unwrap()
 }
 
-#[tokio::test]
-async fn slices_arrive_in_order() {
+async fn slices_arrive_in_order(watcher: &Watcher) {
     for (theirs, ours) in [pipe(), sockets(), terminal_out()] {
-        let mut sink = Sink::inherited(ours).unwrap();
+        let mut sink = Sink::inherited(ours, watcher).unwrap();
         let slices = [IoSlice::new(b"one "), IoSlice::new(b""), IoSlice::new(b"two")];
         assert_eq!(soon(poll_fn(|cx| sink.poll_write(cx, &slices))).await.unwrap(), 7);
         soon(poll_fn(|cx| sink.poll_flush(cx))).await.unwrap();
@@ -32,10 +31,9 @@ async fn slices_arrive_in_order() {
     }
 }
 
-#[tokio::test]
-async fn more_slices_than_the_kernel_takes_are_written_in_part() {
+async fn more_slices_than_the_kernel_takes_are_written_in_part(watcher: &Watcher) {
     for (theirs, ours) in [pipe(), sockets()] {
-        let mut sink = Sink::inherited(ours).unwrap();
+        let mut sink = Sink::inherited(ours, watcher).unwrap();
         // Takes the event, so that only what the first write has said counts for the second.
         stays_pending(|cx| sink.poll_hangup(cx).is_ready()).await;
         let slices = vec![IoSlice::new(b"x"); 3000];
@@ -45,12 +43,11 @@ async fn more_slices_than_the_kernel_takes_are_written_in_part() {
     }
 }
 
-#[tokio::test]
-async fn flags_of_inherited_descriptions_stay() {
+async fn flags_of_inherited_descriptions_stay(watcher: &Watcher) {
     for (theirs, ours) in [pipe(), sockets(), terminal_out()] {
         let stranger = ours.try_clone().unwrap();
         let before = flags(&stranger);
-        let mut sink = Sink::inherited(ours).unwrap();
+        let mut sink = Sink::inherited(ours, watcher).unwrap();
         assert_eq!(flags(&stranger), before);
         soon(write_all(&mut sink, b"x")).await.unwrap();
         assert_eq!(flags(&stranger), before, "while in use");
@@ -61,12 +58,11 @@ async fn flags_of_inherited_descriptions_stay() {
 }
 
 /// C21: a stranger's blocking writes must not begin to fail because we write to the same pipe.
-#[tokio::test]
-async fn a_stranger_that_shares_the_pipe_still_blocks_when_it_is_full() {
+async fn a_stranger_that_shares_the_pipe_still_blocks_when_it_is_full(watcher: &Watcher) {
     let (theirs, ours) = pipe();
     set_pipe_size(&ours, 4096);
     let stranger = ours.try_clone().unwrap();
-    let mut sink = Sink::inherited(ours).unwrap();
+    let mut sink = Sink::inherited(ours, watcher).unwrap();
     soon(write(&mut sink, &pattern(4096))).await.unwrap();
     let writer = std::thread::spawn(move || nix::unistd::write(&stranger, b"waited"));
     assert!(drain(&theirs, 4096) == pattern(4096));
@@ -74,10 +70,9 @@ async fn a_stranger_that_shares_the_pipe_still_blocks_when_it_is_full() {
     assert_eq!(drain(&theirs, 100), b"waited");
 }
 
-#[tokio::test]
-async fn a_dead_reader_is_a_broken_pipe() {
+async fn a_dead_reader_is_a_broken_pipe(watcher: &Watcher) {
     for (theirs, ours) in [pipe(), sockets()] {
-        let mut sink = Sink::inherited(ours).unwrap();
+        let mut sink = Sink::inherited(ours, watcher).unwrap();
         assert!(!sink.is_threaded());
         soon(write(&mut sink, b"unread")).await.unwrap();
         drop(theirs);
@@ -91,15 +86,14 @@ async fn a_dead_reader_is_a_broken_pipe() {
 }
 
 /// A named pipe without a reader cannot be opened for writing (ENXIO): the thread reports it.
-#[tokio::test]
-async fn a_pipe_that_cannot_be_opened_again_has_a_thread() {
+async fn a_pipe_that_cannot_be_opened_again_has_a_thread(watcher: &Watcher) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fifo");
     mkfifo(&path, Mode::S_IRWXU).unwrap();
     let theirs = File::options().read(true).write(true).open(&path).unwrap();
     let ours = File::options().write(true).open(&path).unwrap();
     drop(theirs);
-    let mut sink = Sink::inherited(ours.into()).unwrap();
+    let mut sink = Sink::inherited(ours.into(), watcher).unwrap();
     assert!(sink.is_threaded());
     let error = soon(write_all(&mut sink, b"x")).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
@@ -107,20 +101,18 @@ async fn a_pipe_that_cannot_be_opened_again_has_a_thread() {
     assert_eq!(soon(write(&mut sink, b"x")).await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
-#[tokio::test]
-async fn the_loss_of_the_reader_is_noticed_while_idle() {
+async fn the_loss_of_the_reader_is_noticed_while_idle(watcher: &Watcher) {
     for (theirs, ours) in [pipe(), sockets()] {
-        let mut sink = Sink::inherited(ours).unwrap();
+        let mut sink = Sink::inherited(ours, watcher).unwrap();
         stays_pending(|cx| sink.poll_hangup(cx).is_ready()).await;
         drop(theirs);
         soon(poll_fn(|cx| sink.poll_hangup(cx))).await;
     }
 }
 
-#[tokio::test]
-async fn the_loss_of_the_reader_is_noticed_behind_unread_data() {
+async fn the_loss_of_the_reader_is_noticed_behind_unread_data(watcher: &Watcher) {
     for (theirs, ours) in [pipe(), sockets()] {
-        let mut sink = Sink::inherited(ours).unwrap();
+        let mut sink = Sink::inherited(ours, watcher).unwrap();
         while poll_fn(|cx| Poll::Ready(sink.poll_write(cx, &[IoSlice::new(&[0; 4096])]).is_ready())).await {}
         stays_pending(|cx| sink.poll_hangup(cx).is_ready()).await;
         drop(theirs);
@@ -140,11 +132,10 @@ fn the_kernel_is_asked_about_the_right_half() {
 }
 
 /// A client that has nothing more to say may still listen.
-#[tokio::test]
-async fn a_client_that_closed_its_writing_half_is_still_a_reader() {
+async fn a_client_that_closed_its_writing_half_is_still_a_reader(watcher: &Watcher) {
     let (ours, theirs) = sockets();
-    let mut source = Source::inherited(ours.try_clone().unwrap()).unwrap();
-    let mut sink = Sink::inherited(ours).unwrap();
+    let mut source = Source::inherited(ours.try_clone().unwrap(), watcher).unwrap();
+    let mut sink = Sink::inherited(ours, watcher).unwrap();
     shutdown(theirs.as_raw_fd(), Shutdown::Write).unwrap();
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"");
     stays_pending(|cx| sink.poll_hangup(cx).is_ready()).await;
@@ -154,20 +145,18 @@ async fn a_client_that_closed_its_writing_half_is_still_a_reader() {
     soon(poll_fn(|cx| sink.poll_hangup(cx))).await;
 }
 
-#[tokio::test]
-async fn writing_after_a_hangup_was_looked_for_waits_for_no_event() {
+async fn writing_after_a_hangup_was_looked_for_waits_for_no_event(watcher: &Watcher) {
     for (theirs, ours) in [pipe(), sockets()] {
-        let mut sink = Sink::inherited(ours).unwrap();
+        let mut sink = Sink::inherited(ours, watcher).unwrap();
         stays_pending(|cx| sink.poll_hangup(cx).is_ready()).await;
         soon(write(&mut sink, b"x")).await.unwrap();
         assert_eq!(drain(&theirs, 100), b"x");
     }
 }
 
-#[tokio::test]
-async fn a_full_pipe_waits_without_spinning() {
+async fn a_full_pipe_waits_without_spinning(watcher: &Watcher) {
     for (theirs, ours) in [pipe(), sockets()] {
-        let mut sink = Sink::inherited(ours).unwrap();
+        let mut sink = Sink::inherited(ours, watcher).unwrap();
         let slice = [IoSlice::new(&[0; 4096])];
         while poll_fn(|cx| Poll::Ready(sink.poll_write(cx, &slice).is_ready())).await {}
         stays_pending(|cx| sink.poll_write(cx, &slice).is_ready()).await;
@@ -177,11 +166,10 @@ async fn a_full_pipe_waits_without_spinning() {
 }
 
 /// A pipe that was opened again has two write ends; one that stays open would hold off the end of the stream.
-#[tokio::test]
-async fn dropping_a_sink_ends_the_stream() {
+async fn dropping_a_sink_ends_the_stream(watcher: &Watcher) {
     for (theirs, ours) in [pipe(), sockets(), terminal_out()] {
         let terminal = nix::unistd::isatty(&ours).unwrap();
-        let mut sink = Sink::inherited(ours).unwrap();
+        let mut sink = Sink::inherited(ours, watcher).unwrap();
         soon(write_all(&mut sink, b"bye")).await.unwrap();
         drop(sink);
         assert_eq!(drain(&theirs, 100), b"bye");
@@ -225,17 +213,32 @@ async fn an_idle_writing_thread_notices_the_loss_of_its_reader() {
     soon(poll_fn(|cx| writer.poll_hangup(cx))).await;
 }
 
-#[tokio::test]
-async fn dev_null_takes_everything() {
-    let mut sink = Sink::inherited(null()).unwrap();
+async fn dev_null_takes_everything(watcher: &Watcher) {
+    let mut sink = Sink::inherited(null(), watcher).unwrap();
     assert!(sink.is_threaded());
     soon(write_all(&mut sink, &pattern(1 << 20))).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_full_disk_is_an_error() {
+async fn a_full_disk_is_an_error(watcher: &Watcher) {
     let full = File::options().write(true).open("/dev/full").unwrap();
-    let mut sink = Sink::inherited(full.into()).unwrap();
+    let mut sink = Sink::inherited(full.into(), watcher).unwrap();
     let error = soon(write_all(&mut sink, b"x")).await.unwrap_err();
     assert_eq!(error.raw_os_error(), Some(nix::libc::ENOSPC));
 }
+
+under_both!(
+    slices_arrive_in_order,
+    more_slices_than_the_kernel_takes_are_written_in_part,
+    flags_of_inherited_descriptions_stay,
+    a_stranger_that_shares_the_pipe_still_blocks_when_it_is_full,
+    a_dead_reader_is_a_broken_pipe,
+    a_pipe_that_cannot_be_opened_again_has_a_thread,
+    the_loss_of_the_reader_is_noticed_while_idle,
+    the_loss_of_the_reader_is_noticed_behind_unread_data,
+    a_client_that_closed_its_writing_half_is_still_a_reader,
+    writing_after_a_hangup_was_looked_for_waits_for_no_event,
+    a_full_pipe_waits_without_spinning,
+    dropping_a_sink_ends_the_stream,
+    dev_null_takes_everything,
+    a_full_disk_is_an_error,
+);

@@ -6,10 +6,9 @@ use super::super::descriptor::Kind;
 use super::super::thread::Reader;
 use super::*;
 
-#[tokio::test]
-async fn a_pipe_is_read_to_its_end() {
+async fn a_pipe_is_read_to_its_end(watcher: &Watcher) {
     let (ours, theirs) = pipe();
-    let mut source = Source::inherited(ours).unwrap();
+    let mut source = Source::inherited(ours, watcher).unwrap();
     assert!(!source.is_threaded());
     nix::unistd::write(&theirs, b"one").unwrap();
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"one");
@@ -20,10 +19,9 @@ async fn a_pipe_is_read_to_its_end() {
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"", "the end is for good");
 }
 
-#[tokio::test]
-async fn a_socket_is_read_to_its_end() {
+async fn a_socket_is_read_to_its_end(watcher: &Watcher) {
     let (ours, theirs) = sockets();
-    let mut source = Source::inherited(ours).unwrap();
+    let mut source = Source::inherited(ours, watcher).unwrap();
     assert!(!source.is_threaded());
     nix::unistd::write(&theirs, b"one").unwrap();
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"one");
@@ -31,30 +29,28 @@ async fn a_socket_is_read_to_its_end() {
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"");
 }
 
-#[tokio::test]
-async fn a_client_that_leaves_bytes_of_ours_unread_ends_the_source() {
+async fn a_client_that_leaves_bytes_of_ours_unread_ends_the_source(watcher: &Watcher) {
     let (ours, theirs) = sockets();
     nix::unistd::write(&ours, b"never read").unwrap();
-    let mut source = Source::inherited(ours).unwrap();
+    let mut source = Source::inherited(ours, watcher).unwrap();
     nix::unistd::write(&theirs, b"last words").unwrap();
     drop(theirs);
     assert_eq!(soon(read_to_end(&mut source)).await.unwrap(), b"last words");
 }
 
-#[tokio::test]
-async fn files_null_and_terminals_have_a_thread() {
+async fn files_null_and_terminals_have_a_thread(watcher: &Watcher) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), pattern(200_000)).unwrap();
-    let mut source = Source::inherited(File::open(file.path()).unwrap().into()).unwrap();
+    let mut source = Source::inherited(File::open(file.path()).unwrap().into(), watcher).unwrap();
     assert!(source.is_threaded());
     assert!(soon(read_to_end(&mut source)).await.unwrap() == pattern(200_000));
 
-    let mut source = Source::inherited(null()).unwrap();
+    let mut source = Source::inherited(null(), watcher).unwrap();
     assert!(source.is_threaded());
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"");
 
     let (ours, theirs) = terminal();
-    let mut source = Source::inherited(ours).unwrap();
+    let mut source = Source::inherited(ours, watcher).unwrap();
     assert!(source.is_threaded());
     nix::unistd::write(&theirs, b"typed").unwrap();
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"typed");
@@ -62,21 +58,19 @@ async fn files_null_and_terminals_have_a_thread() {
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"", "a lost terminal is the end");
 }
 
-#[tokio::test]
-async fn a_descriptor_of_the_wrong_direction_is_an_error_and_not_granted_anew() {
+async fn a_descriptor_of_the_wrong_direction_is_an_error_and_not_granted_anew(watcher: &Watcher) {
     let (_reader, writer) = pipe();
-    let mut source = Source::inherited(writer).unwrap();
+    let mut source = Source::inherited(writer, watcher).unwrap();
     assert!(source.is_threaded());
     assert_eq!(soon(read(&mut source)).await.unwrap_err().raw_os_error(), Some(nix::libc::EBADF));
 }
 
-#[tokio::test]
-async fn flags_of_inherited_descriptions_stay() {
+async fn flags_of_inherited_descriptions_stay(watcher: &Watcher) {
     for (ours, theirs) in [pipe(), sockets(), terminal()] {
         let stranger = ours.try_clone().unwrap();
         let before = flags(&stranger);
         assert!(!before.contains(OFlag::O_NONBLOCK));
-        let mut source = Source::inherited(ours).unwrap();
+        let mut source = Source::inherited(ours, watcher).unwrap();
         assert_eq!(flags(&stranger), before);
         nix::unistd::write(&theirs, b"x").unwrap();
         soon(read(&mut source)).await.unwrap();
@@ -86,22 +80,20 @@ async fn flags_of_inherited_descriptions_stay() {
     }
 }
 
-#[tokio::test]
-async fn our_own_pipe_is_made_nonblocking() {
+async fn our_own_pipe_is_made_nonblocking(watcher: &Watcher) {
     let (ours, theirs) = pipe();
     let probe = ours.try_clone().unwrap();
-    let mut source = Source::own_pipe(ours).unwrap();
+    let mut source = Source::own_pipe(ours, watcher).unwrap();
     assert!(flags(&probe).contains(OFlag::O_NONBLOCK));
     nix::unistd::write(&theirs, b"x").unwrap();
     assert_eq!(soon(read(&mut source)).await.unwrap(), b"x");
 }
 
-#[tokio::test]
-async fn a_hangup_shows_behind_unread_data() {
+async fn a_hangup_shows_behind_unread_data(watcher: &Watcher) {
     for half in [false, true] {
         for (ours, theirs) in [pipe(), sockets()] {
             let socket = nix::sys::socket::getsockopt(&theirs, sockopt::SockType).is_ok();
-            let mut source = Source::inherited(ours).unwrap();
+            let mut source = Source::inherited(ours, watcher).unwrap();
             nix::unistd::write(&theirs, b"unread").unwrap();
             stays_pending(|cx| source.poll_hangup(cx).is_ready()).await;
             if half && socket {
@@ -117,10 +109,9 @@ async fn a_hangup_shows_behind_unread_data() {
     }
 }
 
-#[tokio::test]
-async fn data_that_came_while_unwanted_is_read_without_a_new_event() {
+async fn data_that_came_while_unwanted_is_read_without_a_new_event(watcher: &Watcher) {
     for (ours, theirs) in [pipe(), sockets()] {
-        let mut source = Source::inherited(ours).unwrap();
+        let mut source = Source::inherited(ours, watcher).unwrap();
         // Known to be empty first, so that only the event can tell.
         stays_pending(|cx| source.poll_read(cx, &mut BytesMut::with_capacity(10)).is_ready()).await;
         nix::unistd::write(&theirs, b"abcdef").unwrap();
@@ -134,10 +125,9 @@ async fn data_that_came_while_unwanted_is_read_without_a_new_event() {
     }
 }
 
-#[tokio::test]
-async fn reading_piecemeal_waits_for_no_event() {
+async fn reading_piecemeal_waits_for_no_event(watcher: &Watcher) {
     for (ours, theirs) in [pipe(), sockets()] {
-        let mut source = Source::inherited(ours).unwrap();
+        let mut source = Source::inherited(ours, watcher).unwrap();
         nix::unistd::write(&theirs, &pattern(4000)).unwrap();
         let mut got = Vec::new();
         while got.len() < 4000 {
@@ -150,19 +140,17 @@ async fn reading_piecemeal_waits_for_no_event() {
     }
 }
 
-#[tokio::test]
-async fn a_buffer_without_room_does_not_look_like_the_end() {
+async fn a_buffer_without_room_does_not_look_like_the_end(watcher: &Watcher) {
     let (ours, theirs) = pipe();
-    let mut source = Source::inherited(ours).unwrap();
+    let mut source = Source::inherited(ours, watcher).unwrap();
     nix::unistd::write(&theirs, b"x").unwrap();
     let mut buffer = BytesMut::new();
     assert_eq!(soon(poll_fn(|cx| source.poll_read(cx, &mut buffer))).await.unwrap(), 1);
 }
 
-#[tokio::test]
-async fn what_is_there_can_be_had_at_once() {
+async fn what_is_there_can_be_had_at_once(watcher: &Watcher) {
     let (ours, theirs) = pipe();
-    let mut source = Source::own_pipe(ours).unwrap();
+    let mut source = Source::own_pipe(ours, watcher).unwrap();
     let mut buffer = BytesMut::with_capacity(100);
     assert_eq!(source.try_read_now(&mut buffer).unwrap(), None);
     nix::unistd::write(&theirs, b"last").unwrap();
@@ -173,15 +161,14 @@ async fn what_is_there_can_be_had_at_once() {
 }
 
 /// `mcp-watchdog < fifo` with one `echo > fifo` after another: the kernel takes the hangup back.
-#[tokio::test]
-async fn a_named_pipe_gets_another_writer() {
+async fn a_named_pipe_gets_another_writer(watcher: &Watcher) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fifo");
     mkfifo(&path, Mode::S_IRWXU).unwrap();
     let open_writer = || File::options().write(true).open(&path).unwrap();
     let ours = File::options().read(true).custom_flags_nonblocking().open(&path).unwrap();
     let first = open_writer();
-    let mut source = Source::inherited(ours.into()).unwrap();
+    let mut source = Source::inherited(ours.into(), watcher).unwrap();
     assert!(!source.is_threaded());
     nix::unistd::write(&first, b"first").unwrap();
     drop(first);
@@ -198,10 +185,9 @@ async fn a_named_pipe_gets_another_writer() {
 }
 
 /// One read gives one packet, and a short read says nothing about what follows.
-#[tokio::test]
-async fn packets_are_all_read() {
+async fn packets_are_all_read(watcher: &Watcher) {
     let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).unwrap();
-    let mut source = Source::inherited(ours).unwrap();
+    let mut source = Source::inherited(ours, watcher).unwrap();
     stays_pending(|cx| source.poll_read(cx, &mut BytesMut::with_capacity(10)).is_ready()).await;
     for packet in [&b"one"[..], b"two", b"three"] {
         nix::unistd::write(&theirs, packet).unwrap();
@@ -259,3 +245,20 @@ impl Nonblocking for std::fs::OpenOptions {
         std::os::unix::fs::OpenOptionsExt::custom_flags(self, nix::libc::O_NONBLOCK)
     }
 }
+
+under_both!(
+    a_pipe_is_read_to_its_end,
+    a_socket_is_read_to_its_end,
+    a_client_that_leaves_bytes_of_ours_unread_ends_the_source,
+    files_null_and_terminals_have_a_thread,
+    a_descriptor_of_the_wrong_direction_is_an_error_and_not_granted_anew,
+    flags_of_inherited_descriptions_stay,
+    our_own_pipe_is_made_nonblocking,
+    a_hangup_shows_behind_unread_data,
+    data_that_came_while_unwanted_is_read_without_a_new_event,
+    reading_piecemeal_waits_for_no_event,
+    a_buffer_without_room_does_not_look_like_the_end,
+    what_is_there_can_be_had_at_once,
+    a_named_pipe_gets_another_writer,
+    packets_are_all_read,
+);

@@ -22,7 +22,7 @@ fn the_process_under_test() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let before = inheritable();
-        let (mut source, mut sink) = super::super::stdio::take().unwrap();
+        let (mut source, mut sink) = super::super::stdio::take(&Watcher::Runtime).unwrap();
         println!("a library prints");
         assert_eq!(target(0), "/dev/null");
         assert_eq!(target(1), target(2));
