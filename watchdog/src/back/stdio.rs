@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::facts::Processes;
 use super::runtime::{Back, News, Runtime};
-use super::{Child, ChildEvent, Fence, StartError, cannot_start};
+use super::{Child, ChildEvent, Fence, Pipes, StartError, cannot_start};
 use crate::config::{Bounds, Command, Server};
 use crate::core::ending::Ending;
 use crate::core::slot::Lost;
@@ -99,6 +99,18 @@ impl StdioRuntime {
     /// When no guard could be started, or no pipes made.
     pub fn start(command: &Command, max_line: usize, log: LogHandle, watcher: &Watcher) -> Result<Self, StartError> {
         let (child, pipes) = Child::start(command)?;
+        Self::over(child, pipes, command, max_line, log, watcher)
+    }
+
+    /// The same for a process that is being started already.
+    fn over(
+        child: Child,
+        pipes: Pipes,
+        command: &Command,
+        max_line: usize,
+        log: LogHandle,
+        watcher: &Watcher,
+    ) -> Result<Self, StartError> {
         Ok(Self {
             child,
             program: command.program.to_string_lossy().into_owned(),
@@ -168,6 +180,13 @@ impl StdioRuntime {
             }
         }
         self.tail.finish(|line| self.log.line(line));
+    }
+
+    /// The child, to be told something. It may have to wait then for what nobody has been told to wake us for, such as its
+    /// deadline.
+    fn tell_child(&mut self) -> &mut Child {
+        self.quiet = Quiet::default();
+        &mut self.child
     }
 
     fn poll_child(&mut self, cx: &mut Context<'_>) -> Poll<News> {
@@ -313,16 +332,16 @@ impl Runtime for StdioRuntime {
             self.lines = Lines::new(0);
             self.stage = Stage::Told;
         }
-        self.child.stop(eof_grace, term_grace);
+        self.tell_child().stop(eof_grace, term_grace);
         self.outbox.unsent()
     }
 
     fn kill(&mut self) {
-        self.child.kill();
+        self.tell_child().kill();
     }
 
     fn signal(&mut self, signal: i32) {
-        self.child.signal(signal);
+        self.tell_child().signal(signal);
     }
 
     fn stderr_tail(&self, lines: usize) -> Vec<String> {
@@ -337,3 +356,6 @@ impl Runtime for StdioRuntime {
         Some(Processes { guard: self.child.guard_pid()?, leader: self.child.pid() })
     }
 }
+
+#[cfg(test)]
+mod tests;
