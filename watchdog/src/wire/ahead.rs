@@ -12,15 +12,17 @@ use super::skip::{Skip, SkipText, Step};
 
 /// A value that is shorter is passed over again; in bytes. So there is no more than one span to remember for so many of a line.
 const LONG: usize = 4 << 10;
-/// A line with many short values is scanned again only while that costs at most so many times its length in all.
+/// A line with many values is scanned again only while that costs at most so many times its length in all.
 const AGAIN: usize = 2;
+/// A jump over a long value costs as much as to look at so many bytes.
+const JUMP: usize = 32;
 
 /// What was read of a line that has not ended.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     text: Text,
     values: Values,
-    /// Bytes that the scans had to look at, at most.
+    /// Bytes that the scans had to look at, at most, jumps counted as such.
     looked_at: usize,
 }
 
@@ -79,8 +81,9 @@ impl Ahead {
     }
 
     fn scan(&mut self, line: &[u8]) -> Scan {
-        let known: usize = self.values.ended.iter().map(ExactSizeIterator::len).sum();
-        self.looked_at += line.len().saturating_sub(known);
+        let ended = &self.values.ended;
+        let known: usize = ended.iter().map(ExactSizeIterator::len).sum();
+        self.looked_at += line.len().saturating_sub(known) + ended.len() * JUMP;
         self.values.next = 0;
         scan_by(line, &mut self.values)
     }

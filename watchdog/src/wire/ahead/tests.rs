@@ -66,6 +66,20 @@ fn work_grows_with_the_line_however_it_comes() {
 }
 
 #[test]
+fn jumps_over_long_values_are_work_too() {
+    let line = format!("[{}1]", format!("\"{}\",", "x".repeat(LONG)).repeat(1500)).into_bytes();
+    let (mut ahead, mut jumps) = (Ahead::default(), 0);
+    for there in (0..line.len()).step_by(LONG / 2) {
+        let before = ahead.looked_at;
+        ahead.feed(&line[..there]);
+        if ahead.looked_at > before {
+            jumps += ahead.values.next;
+        }
+    }
+    assert!(jumps > 0 && jumps * JUMP <= (AGAIN + 1) * line.len(), "{jumps}");
+}
+
+#[test]
 fn a_cr_that_was_read_and_is_no_part_of_the_line_changes_nothing() {
     for line in
         [r#"{"id":1,"method":"x"}"#, r#"{"id":1,"method":"x"#, r#"{"id":[1"#, "{\"id\":\"\u{e9}", "{\"id\":\"\\"]
