@@ -255,11 +255,17 @@ impl Drop for Registration {
 const fn interest(way: Way, room: bool) -> Interest {
     match way {
         Way::In => Interest::READABLE,
-        #[cfg(target_os = "linux")]
-        Way::Out if !room => Interest::PRIORITY,
-        Way::Out => Interest::WRITABLE,
+        Way::Out if room => Interest::WRITABLE,
+        Way::Out => NO_ROOM,
     }
 }
+
+/// The least that can be asked for: urgent bytes, which nothing of ours has.
+#[cfg(target_os = "linux")]
+const NO_ROOM: Interest = Interest::PRIORITY;
+/// No less can be asked for there.
+#[cfg(not(target_os = "linux"))]
+const NO_ROOM: Interest = Interest::WRITABLE;
 
 /// Wakes the thread. Its flag alone does where the thread does not wait.
 #[derive(Debug)]
