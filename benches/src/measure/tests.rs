@@ -126,7 +126,7 @@ fn answers_out_of_order_and_notifications_among_them_are_no_failure() {
     let target = server("odd", &format!("{odd}{ANSWERS};g;p"));
     let mut session = Session::open(&target, EFFORT.patience).unwrap();
     let mut call = Call::of_length(100);
-    let flight = Flight { calls: 10, window: 2, longest: EFFORT.longest };
+    let flight = Flight { calls: 10, window: 2, longest: EFFORT.patience };
     let (calls, _) = session.watched(EFFORT.patience, |session| session.pipelined(&mut call, flight)).unwrap();
     assert_eq!(calls, 10);
     session.close();

@@ -115,7 +115,10 @@ fn room_is_told_of_while_it_is_waited_for() {
     let (near, far) = UnixStream::pair().unwrap();
     near.set_nonblocking(true).unwrap();
     const BYTES: usize = 4 << 20;
+    // Who reads begins only once the other side waits for it.
+    let (waits, waiting) = std::sync::mpsc::channel();
     let reader = thread::spawn(move || {
+        waiting.recv().unwrap();
         let (mut far, mut all, mut piece) = (far, 0, vec![0; 10_000]);
         while all < BYTES {
             all += far.read(&mut piece).unwrap();
@@ -129,7 +132,11 @@ fn room_is_told_of_while_it_is_waited_for() {
             while registration.is_ready() && written < BYTES {
                 match (&near).write(&vec![0; (BYTES - written).min(100_000)]) {
                     Ok(more) => written += more,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => registration.blocked().unwrap(),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        registration.blocked().unwrap();
+                        // It hears only the first of them.
+                        _ = waits.send(());
+                    }
                     Err(error) => panic!("{error}"),
                 }
             }
