@@ -146,8 +146,10 @@ impl Family {
             Sample::Count(value) => gauge(metric, *value),
             Sample::Seconds(value) => gauge(metric, *value),
             Sample::Histogram(histogram) => {
+                // Counted from what is shown: another thread may go on counting meanwhile.
                 let buckets = histogram.buckets();
-                metric.encode_histogram(histogram.seconds(), histogram.count(), &buckets, NO_EXEMPLARS)
+                let count = buckets.iter().map(|(_, count)| count).sum();
+                metric.encode_histogram(histogram.seconds(), count, &buckets, NO_EXEMPLARS)
             }
         }
     }
