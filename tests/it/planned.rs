@@ -185,9 +185,15 @@ fn session_event(session: &Session, kind: &str) -> harness::Value {
 }
 
 fn operator(session: &Session, arguments: &[&str]) -> (Option<i32>, String) {
+    let (code, out, _) = operate(session, arguments);
+    (code, out)
+}
+
+/// With what it says on stderr.
+fn operate(session: &Session, arguments: &[&str]) -> (Option<i32>, String, String) {
     let folder = session.folder();
     let output = run(folder, arguments, &[("MCP_WATCHDOG_RUNTIME_DIR", &folder.to_string_lossy())]);
-    (output.status.code(), text(&output.stdout))
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
@@ -206,6 +212,9 @@ fn an_idle_server_is_stopped_and_the_next_call_starts_it() {
     session.wait_gone(life);
     assert_eq!(operator(&session, &["status"]).0, Some(0));
     assert_eq!(operator(&session, &["health"]).0, Some(0));
+    let (code, _, refused) = operate(&session, &["probe"]);
+    assert_eq!(code, Some(1));
+    assert!(refused.contains("(state standby): `mcp-watchdog retry mcp-fixture` starts it"), "{refused}");
     session.send(request(3, "tools/list", json!({})));
     assert_eq!(session.answer(3).result(), &list, "from the lists of the last process");
     assert_eq!(session.life(), life);

@@ -258,27 +258,37 @@ fn stopped(error: &clap::Error, args: &[OsString]) -> Stop {
         ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict
             if !args.iter().any(|arg| arg == "--") =>
         {
-            text.push_str(&remedy(error));
+            text.push_str(&remedy(error, args));
         }
         _ => {}
     }
-    // What is said there of `--` holds for other programs.
-    let lines = text.split_inclusive('\n').filter(|line| !line.starts_with("  tip: to pass '"));
-    Stop::usage(lines.collect::<String>())
+    // What is said there of `--` holds for other programs. Where it was all that was said, its empty line goes too.
+    let mut lines: Vec<&str> =
+        text.split_inclusive('\n').filter(|line| !line.starts_with("  tip: to pass '")).collect();
+    lines.dedup_by(|line, before| *line == "\n" && *before == "\n");
+    Stop::usage(lines.concat())
 }
 
 /// What was probably meant by a word that nothing is known of.
-fn remedy(error: &clap::Error) -> String {
+fn remedy(error: &clap::Error, args: &[OsString]) -> String {
     let command = Arguments::command();
+    let is_subcommand = |word: &OsStr| command.find_subcommand(word).is_some();
+    if args.get(1).is_some_and(|first| is_subcommand(first)) {
+        // It has told its own usage.
+        return String::new();
+    }
     let names = command.get_subcommands().map(clap::Command::get_name);
-    let near = match error.get(ContextKind::InvalidArg) {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) if is_subcommand(word.as_ref()) => {
+            return format!("\nA subcommand comes first, before its options: mcp-watchdog {word}\n");
+        }
         Some(ContextValue::String(word)) => hint::nearest(word, names),
         _ => None,
-    };
-    match near {
-        Some(name) => format!("\nA similar subcommand exists: mcp-watchdog {name}\n"),
-        None => "\nA server's command goes behind `--`: mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n".to_owned(),
     }
+    .map_or_else(
+        || "\nA server's command goes behind `--`: mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n".to_owned(),
+        |name| format!("\nA similar subcommand exists: mcp-watchdog {name}\n"),
+    )
 }
 
 #[cfg(test)]

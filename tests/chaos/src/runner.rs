@@ -52,6 +52,10 @@ enum Wanted {
 #[must_use]
 pub fn main(arguments: &[String]) -> ExitCode {
     let mut out = std::io::stdout();
+    if arguments.iter().any(|argument| argument == "--help") {
+        let _ = out.write_all(HELP.as_bytes());
+        return ExitCode::SUCCESS;
+    }
     let order = match parse(arguments) {
         Ok(order) => order,
         Err(why) => {

@@ -30,7 +30,7 @@ const SOON: Duration = Duration::from_secs(5);
 /// Whom a command means.
 #[derive(Debug, Args)]
 pub(super) struct Target {
-    /// The server; not needed where only one runs
+    /// The server. Without it `status`, `events` and `health` mean all of them, the others the only one that runs
     #[arg(value_name = "NAME")]
     pub(super) name: Option<String>,
 
@@ -76,7 +76,7 @@ pub(super) enum Task {
     Logs(logs::Arguments),
     /// Say by the exit code, 0 or 1, whether all is well
     Health(health::Arguments),
-    /// Make a watchdog read its configuration again
+    /// Make `mcp-watchdog serve` read its configuration again
     Reload(reload::Arguments),
     /// Offer models tools for all of this: an MCP server on stdin and stdout
     Mcp(mcp::Arguments),

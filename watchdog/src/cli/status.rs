@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit codes:
-  0  all servers are connected, and their health checks pass
+  0  all servers are connected or stand by, and their health checks pass
   1  one is connecting, reconnecting or degraded
   3  one is disconnected, disabled, or has failed for good
   4  no watchdog found, or none that has the server")]

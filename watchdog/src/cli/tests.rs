@@ -173,6 +173,27 @@ fn what_was_probably_meant_is_told() {
 }
 
 #[test]
+fn a_subcommand_is_told_where_it_belongs_and_has_nothing_to_do_with_servers_commands() {
+    for line in ["--hold 1s demo", "--config x.yaml serve"] {
+        let word = line.split_whitespace().last().unwrap();
+        let told = format!("\nA subcommand comes first, before its options: mcp-watchdog {word}\n");
+        assert!(stop(line).text.ends_with(&told), "{line}: {}", stop(line).text);
+    }
+    for line in ["status --jsn", "status a b", "demo x", "connect a status"] {
+        assert!(stop(line).text.ends_with("\nFor more information, try '--help'.\n"), "{line}: {}", stop(line).text);
+    }
+}
+
+#[test]
+fn what_is_left_out_of_an_error_leaves_no_gap() {
+    for line in ["--frobnicate -- x", "-y -- x", "--frobnicate"] {
+        let text = stop(line).text;
+        assert!(text.contains(" found\n\nUsage: "), "{line}: {text}");
+        assert!(!text.contains("\n\n\n"), "{line}: {text}");
+    }
+}
+
+#[test]
 fn several_errors_are_reported_together() {
     let stop = stop("--hold a --tool-timeout b -- x");
     assert_eq!(stop.text.lines().filter(|line| line.starts_with("error: --")).count(), 2, "{}", stop.text);

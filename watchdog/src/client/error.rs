@@ -96,7 +96,7 @@ impl ClientError {
 fn none_found(looked: &[PathBuf], problems: &[String]) -> String {
     let looked: Vec<_> = looked.iter().map(|path| path.display().to_string()).collect();
     let mut text = format!(
-        "no running watchdog found in {}: it may not run, run as another user, or with --no-control; \
+        "no running watchdog found in {}: none runs, or it is another user's, or has --no-control; \
          --socket names one that listens elsewhere",
         looked.join(" or ")
     );

@@ -104,7 +104,7 @@ async fn obey(
             }
             Command::Probe(answer) if now.status == "connected" => _ = answer.send(Ok(alive())),
             Command::Probe(answer) => {
-                _ = answer.send(Err(CommandError::NotConnected { server: name.clone(), state: now.state.to_owned() }));
+                _ = answer.send(Err(CommandError::not_connected(&name, &now, true)));
             }
             Command::Logs(lines, answer) => _ = answer.send((0..lines).map(|line| line.to_string()).collect()),
             Command::Catalog(answer) => {

@@ -11,6 +11,11 @@ use tokio::sync::oneshot;
 use crate::config::Server;
 use crate::core::catalog::ListKind;
 use crate::core::refusal::Code;
+use crate::core::slot::SlotSnapshot;
+use crate::telemetry::plain;
+
+/// How much of a server's last error is repeated in an answer, in characters.
+const LONGEST_ERROR: usize = 200;
 
 /// A command on its way to a slot's task. An answer whose asker has gone is dropped.
 #[derive(Debug)]
@@ -127,20 +132,24 @@ pub enum CommandError {
     #[error("server \"{0}\" is disabled: enable it first")]
     Disabled(String),
     /// It has to be connected for this.
-    #[error("server \"{server}\" has no session to work with (state {state})")]
+    #[error("server \"{server}\" has no session to probe (state {state}): {remedy}")]
     NotConnected {
         /// The server.
         server: String,
         /// Its state.
         state: String,
+        /// What helps.
+        remedy: String,
     },
     /// What was waited for did not happen in time. The command itself was carried out.
-    #[error("server \"{server}\" is still {state}")]
+    #[error("server \"{server}\" is still {state}{}", told(.last_error))]
     Timeout {
         /// The server.
         server: String,
         /// Its state.
         state: String,
+        /// What went wrong last.
+        last_error: Option<String>,
     },
     /// The slot ends.
     #[error("server \"{0}\" is shutting down")]
@@ -148,6 +157,25 @@ pub enum CommandError {
 }
 
 impl CommandError {
+    /// Nothing can be asked of a server that looks like this, whose client has opened a session or not.
+    #[must_use]
+    pub fn not_connected(server: &str, now: &SlotSnapshot, opened: bool) -> Self {
+        let state = if now.standby { "standby" } else { now.state };
+        let remedy = match state {
+            "Disabled" | "Disabling" => format!("`mcp-watchdog enable {server}` switches it on"),
+            "standby" | "Connected" if !opened => {
+                "no client has opened one yet; `mcp-watchdog probe -- COMMAND` is a client itself".to_owned()
+            }
+            "standby" => format!("`mcp-watchdog retry {server}` starts it, as the next request does"),
+            "Connecting" if now.pid.is_some() => {
+                format!("`mcp-watchdog status {server} --wait connected` waits until its client has opened one")
+            }
+            // It is lost, or was while it was asked.
+            _ => format!("`mcp-watchdog retry {server} --wait 30s` brings it back, or says why it does not start"),
+        };
+        Self::NotConnected { server: server.to_owned(), state: state.to_owned(), remedy }
+    }
+
     /// The code of the contract that says the same to a client.
     #[must_use]
     pub const fn code(&self) -> Code {
@@ -159,3 +187,12 @@ impl CommandError {
         }
     }
 }
+
+fn told(last_error: &Option<String>) -> String {
+    last_error
+        .as_ref()
+        .map_or_else(String::new, |error| format!(" (last error: {})", plain::text(error, LONGEST_ERROR)))
+}
+
+#[cfg(test)]
+mod tests;

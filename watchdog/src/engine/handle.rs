@@ -143,8 +143,9 @@ impl SlotHandle {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(CommandError::Closing(self.name.to_string())),
             Err(_) => {
-                let state = self.published.borrow().slot.state.to_owned();
-                Err(CommandError::Timeout { server: self.name.to_string(), state })
+                let now = self.published.borrow().slot.clone();
+                let (server, state) = (self.name.to_string(), now.state.to_owned());
+                Err(CommandError::Timeout { server, state, last_error: now.last_error })
             }
         }
     }

@@ -87,7 +87,7 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
         (
             E::ServerFailed { attempts: 5, last_error: Some("exit code 3".into()), exit: Some(Ending::Code(3)) },
             Error,
-            "failed for good after 5 attempts: exit code 3 (exit code 3)",
+            "failed for good after 5 attempts: exit code 3",
         ),
         (E::ServerEnabled { by: "control".into() }, Info, "enabled by control"),
         (E::ServerDisabled { by: "config".into() }, Info, "disabled by config"),
@@ -204,6 +204,17 @@ const NAMES: &str = "server_connected server_disconnected server_added server_re
 fn an_end_that_somebody_wanted_is_no_warning() {
     let wanted = EventKind::ServerKilled { pid: Some(77), reason: "files-changed".into(), is_warning: false };
     assert_eq!((wanted.level(), wanted.text()), (Level::Info, "stopping process 77: files-changed".to_owned()));
+}
+
+#[test]
+fn an_exit_that_the_last_error_does_not_tell_is_told_beside_it() {
+    let failed =
+        |error: &str, exit| EventKind::ServerFailed { attempts: 1, last_error: Some(error.into()), exit: Some(exit) };
+    assert_eq!(
+        failed("no answer within 30s", Ending::Signal(9)).text(),
+        "failed for good after 1 attempt: no answer within 30s (SIGKILL)"
+    );
+    assert_eq!(failed("signal SIGKILL", Ending::Signal(9)).text(), "failed for good after 1 attempt: signal SIGKILL");
 }
 
 #[test]

@@ -46,6 +46,9 @@ impl EventKind {
             }
             Self::ServerFailed { attempts, last_error, exit } => {
                 let attempts = count(u64::from(*attempts), "attempt", "attempts");
+                // Most last errors are the exit, or tell of it.
+                let told = |exit: &str| last_error.as_ref().is_some_and(|error| error.contains(exit));
+                let exit = exit.map(|exit| exit.to_string()).filter(|exit| !told(exit));
                 format!(
                     "failed for good after {attempts}{}{}",
                     after(": ", last_error.as_ref()),

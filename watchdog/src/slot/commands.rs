@@ -87,11 +87,8 @@ impl Driver {
 
     /// Tells those who wait for a chain what it found; without a report it came to no end.
     pub(super) fn report(&mut self, report: Option<ProbeReport>) {
-        for waiter in self.probe_waiters.drain(..) {
-            let answer = report.clone().ok_or_else(|| CommandError::NotConnected {
-                server: self.name.to_string(),
-                state: self.core.lifecycle().state_name().to_owned(),
-            });
+        for waiter in std::mem::take(&mut self.probe_waiters) {
+            let answer = report.clone().ok_or_else(|| self.not_connected());
             _ = waiter.send(answer);
         }
         if report.is_some() {
@@ -151,11 +148,6 @@ impl Driver {
     }
 
     fn not_connected(&self) -> CommandError {
-        let life = self.core.lifecycle();
-        let state = match life.state_name() {
-            state if life.is_connected() => format!("{state}, but no client has opened a session"),
-            state => state.to_owned(),
-        };
-        CommandError::NotConnected { server: self.name.to_string(), state }
+        CommandError::not_connected(&self.name, &self.core.snapshot(), self.core.session().is_open())
     }
 }

@@ -109,7 +109,7 @@ pub(super) const TOP: &[(&str, &str)] = &[
     ("control.allow_remote", "Whether addresses other than this machine's own may be listened on"),
     ("mgmt.inject", "Whether tools of the watchdog appear among those of the server"),
     ("mgmt.tool_prefix", "What the names of those tools begin with"),
-    ("mgmt.allow_disable", "Whether those tools may switch servers off"),
+    ("mgmt.allow_disable", "Whether the tools on the control socket (POST /mcp) may switch servers off and on"),
     ("events.stderr", "Events on stderr: like the log, one JSON object a line, or none"),
     ("events.file", "A file for events"),
     ("events.format", "The form of events in the file"),
