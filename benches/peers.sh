@@ -44,6 +44,10 @@ run() {
             echo "$name is not installed in $dir" >&2
         fi
     done
+    if ((${#options[@]} == 0)); then
+        echo "there is nothing to compare: benches/peers.sh install $dir" >&2
+        exit 1
+    fi
     exec "${bench[@]}" "${options[@]}" "$@"
 }
 
