@@ -60,7 +60,7 @@ pub struct Parts {
     pub events: Bus,
     /// The tools that are added to its own, where that is wanted.
     pub toolbox: Option<Arc<dyn Toolbox>>,
-    /// What watches its streams.
+    /// What watches its streams. A reactor has to be the one that runs the driver: it is what tells whether anything has rung.
     pub watcher: Watcher,
 }
 
