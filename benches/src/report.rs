@@ -36,7 +36,7 @@ pub(crate) fn text(book: &Book, goals: &[Outcome], machine: &Machine, targets: &
         rows.push(vec![
             goal.what.clone(),
             goal.limit.clone(),
-            goal.measured.map_or_else(|| "failed".to_owned(), number),
+            goal.measured.map_or_else(|| "failed".to_owned(), exact),
             met.to_owned(),
         ]);
     }
@@ -82,13 +82,23 @@ fn cell(figure: &Figure, target: &str) -> String {
 
 /// Three digits that count.
 fn number(value: f64) -> String {
-    let digits = match value.abs() {
+    let digits = decimals(value);
+    format!("{value:.digits$}")
+}
+
+/// One more: what just misses its limit should not look as if it were the limit.
+fn exact(value: f64) -> String {
+    let digits = decimals(value) + 1;
+    format!("{value:.digits$}")
+}
+
+const fn decimals(value: f64) -> usize {
+    match value.abs() {
         value if value >= 100.0 => 0,
         value if value >= 10.0 => 1,
         value if value >= 0.1 || value == 0.0 => 2,
         _ => 4,
-    };
-    format!("{value:.digits$}")
+    }
 }
 
 fn aligned(rows: &[Vec<String>]) -> String {
@@ -157,6 +167,7 @@ mod tests {
     fn numbers_have_three_digits_that_count() {
         assert_eq!([1234.5, 12.34, 1.234, 0.012].map(number), ["1234", "12.3", "1.23", "0.0120"]);
         assert_eq!(number(0.0), "0.00");
+        assert_eq!([1234.5, 1.1523, 0.012].map(exact), ["1234.5", "1.152", "0.01200"]);
     }
 
     #[test]
