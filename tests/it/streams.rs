@@ -159,8 +159,15 @@ fn terminal() -> (File, File) {
 #[test]
 fn a_terminal_as_a_person_uses_it() {
     let (mut keyboard, theirs) = terminal();
-    let mut child = raw().stdin(theirs).stdout(Stdio::piped()).spawn().expect("the watchdog can be started");
+    let mut command = raw();
+    command.stdin(theirs).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the watchdog can be started");
+    // It has the terminal too, which is to go away.
+    drop(command);
     let stdout = child.stdout.take().expect("stdout is a pipe");
+    let mut log = BufReader::new(child.stderr.take().expect("stderr is a pipe")).lines();
+    let first = log.next().expect("something is said").expect("stderr can be read");
+    assert!(first.contains("stdin is a terminal: ") && first.contains("`mcp-watchdog probe -- COMMAND`"), "{first}");
     let mut lines = BufReader::new(stdout).lines();
     keyboard.write_all(session_text().as_bytes()).expect("a terminal takes what is typed");
     assert_eq!(answer_in(&mut lines, 1)["result"]["content"][0]["text"], "hi");

@@ -1,6 +1,6 @@
 //! The sidecar form: one server, spoken to on our stdin and stdout.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -38,6 +38,10 @@ const NO_RELOAD: &str = "a sidecar reads its configuration once: start it anew, 
 const NO_CLIENT: &str = "stdin is /dev/null: no client is there to be served, and so the end comes at once. In a container, add \
                          `-i` to `docker run`; for clients that come and go, use `mcp-watchdog serve`";
 
+/// Who starts it by hand would otherwise look at a program that says nothing and does not end.
+const AT_A_TERMINAL: &str = "stdin is a terminal: each line that is typed there is taken as a client's message, until Ctrl-D. \
+                             `mcp-watchdog probe -- COMMAND` tries a server without a client; `docker run` takes `-i` without `-t`";
+
 /// Serves until the client leaves, a signal comes, or the server has failed for good.
 pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
     let Loaded { config, file, warnings, .. } = loaded;
@@ -61,6 +65,8 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
     runtime.block_on(async {
         if stdio::has_no_client() {
             tracing::warn!("{NO_CLIENT}");
+        } else if io::stdin().is_terminal() {
+            tracing::info!("{AT_A_TERMINAL}");
         }
         let reactor = Reactor::new()?;
         let watcher = Watcher::Reactor(reactor.registrar());
