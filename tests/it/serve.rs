@@ -164,6 +164,20 @@ fn somebody_who_only_knocks_costs_nothing() {
 }
 
 #[test]
+fn clients_that_follow_each_other_at_once_are_all_served() {
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    serving.process.wait_stderr("one: connected");
+    for _ in 0..20 {
+        let mut client = UnixStream::connect(serving.socket("one")).unwrap();
+        client.set_read_timeout(Some(LIMIT)).unwrap();
+        client.write_all(format!("{}\n", harness::initialize(0, "2025-11-25")).as_bytes()).unwrap();
+        let answer = BufReader::new(client).lines().next().unwrap().unwrap();
+        assert!(answer.contains("serverInfo"), "{answer}");
+    }
+    serving.end();
+}
+
+#[test]
 fn a_client_that_comes_while_the_last_one_s_session_ends_waits_for_it() {
     let stubborn = ", shutdown: { eof_grace: 700ms, term_grace: 100ms }";
     let serving = Serving::start_with(&file(&[("one", server(stubborn))]), |setup| {

@@ -55,6 +55,12 @@ impl Front {
     /// What the client does next. With `wanted` unset nothing is read, but its end is noticed. With `leaving` set, the session of
     /// the last client is ending: who comes now waits at the door for the next.
     pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool, leaving: bool) -> Poll<Input> {
+        // Before the door: who comes right after a client has left is the next one, and not turned away for it.
+        if let Some(client) = &mut self.client
+            && let Poll::Ready(input) = client.poll_input(cx, wanted)
+        {
+            return Poll::Ready(input);
+        }
         if !leaving
             && let Some(door) = &mut self.door
             && let Poll::Ready(client) = door.poll_client(cx, self.client.is_some())
@@ -62,7 +68,7 @@ impl Front {
             self.client = Some(client);
             return Poll::Ready(Input::Came);
         }
-        self.client.as_mut().map_or(Poll::Pending, |client| client.poll_input(cx, wanted))
+        Poll::Pending
     }
 
     /// The next line that was read.
@@ -88,3 +94,6 @@ impl Front {
         self.client.as_ref().map_or(0, Client::backlog)
     }
 }
+
+#[cfg(test)]
+mod tests;
