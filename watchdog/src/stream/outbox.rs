@@ -14,6 +14,8 @@ use super::Sink;
 /// A line up to this length is copied to its neighbours, so that they are written as one: that costs less than a slice of
 /// its own, in the kernel above all. In bytes.
 const SHORT: usize = 4 * 1024;
+/// So many longer ones are written at once, at the most.
+const LONG: usize = 8;
 /// As much is copied at once, at the most; in bytes.
 const COPIED: usize = 16 * 1024;
 
@@ -62,16 +64,22 @@ impl Outbox {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes a long line, or as many short ones as come first.
+    /// Writes the long lines that come first, or the short ones.
     fn poll_once(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
         let begun = self.begun.iter().map(|(piece, written)| (piece, *written));
         let waiting = self.urgent.iter().chain(&self.ordinary).map(|piece| (piece, 0));
         let mut pieces = begun.chain(waiting).peekable();
-        if let Some((piece, written)) = pieces.next_if(|(piece, _)| piece.line.len() > SHORT) {
-            return sink.poll_write(cx, &[IoSlice::new(&piece.line[written..]), IoSlice::new(b"\n")]);
+        let is_long = |(piece, _): &(&Piece, usize)| piece.line.len() > SHORT;
+        if pieces.peek().is_some_and(is_long) {
+            let (mut slices, mut used) = ([IoSlice::new(b"\n"); 2 * LONG], 0);
+            for ((piece, written), pair) in pieces.take_while(is_long).zip(slices.chunks_exact_mut(2)) {
+                pair[0] = IoSlice::new(&piece.line[written..]);
+                used += pair.len();
+            }
+            return sink.poll_write(cx, &slices[..used]);
         }
         self.copied.clear();
-        for (piece, written) in pieces.take_while(|(piece, _)| piece.line.len() <= SHORT) {
+        for (piece, written) in pieces.take_while(|piece| !is_long(piece)) {
             if self.copied.len() + piece.line.len() >= COPIED {
                 break;
             }

@@ -21,6 +21,7 @@ fn lengths() -> impl Strategy<Value = Vec<usize>> {
         6 => 0..300_usize,
         2 => SHORT - 4..SHORT + 4,
         1 => COPIED - 40..COPIED + 40,
+        1 => SHORT..3 * SHORT,
         1 => Just(300_000),
     ];
     proptest::collection::vec(length, 0..60)
