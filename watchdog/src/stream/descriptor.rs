@@ -108,7 +108,8 @@ pub(super) fn open_again(fd: BorrowedFd<'_>, end: End) -> io::Result<OwnedFd> {
 }
 
 /// Whether a read that fills less than its room has emptied the source: not where the kernel keeps packets apart. (A
-/// pipe can do that too, by `O_DIRECT` on its write end; a reader cannot see it, and no client is known to do it.)
+/// pipe can do that too, by `O_DIRECT` on its write end, and a stream socket behind bytes that descriptors came with; a
+/// reader cannot see it, and no client is known to do it. What is left waits for what comes next.)
 #[cfg(target_os = "linux")]
 pub(super) fn short_read_drains(fd: BorrowedFd<'_>, kind: Kind) -> bool {
     use nix::sys::socket::{SockType, getsockopt, sockopt};
