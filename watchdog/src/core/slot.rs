@@ -148,8 +148,8 @@ pub struct Slot {
     health_at: Option<Instant>,
     planned: Planned,
     chain: Option<ChainRun>,
-    /// Whether the server is known to answer in order.
-    serial: bool,
+    /// Whether the server answers in order, as far as that is known. That it does not is known for good.
+    serial: Option<bool>,
     last_client_answer: Option<Instant>,
     last_byte: Option<Instant>,
     /// Overdue calls of a replaced server, which wait for the outcome of the first attempt.
@@ -217,7 +217,7 @@ impl Slot {
             health_at: None,
             planned: Planned::default(),
             chain: None,
-            serial: false,
+            serial: None,
             last_client_answer: None,
             last_byte: None,
             overdue: Vec::new(),

@@ -12,7 +12,7 @@ use crate::message::Kind;
 const UNDER_WAY: u64 = 2_000_000_000;
 
 /// What the watchdog says of such a server.
-const IN_ORDER: &str = "the server answers in order";
+pub(super) const IN_ORDER: &str = "the server answers in order";
 
 pub(super) fn check(facts: &Facts<'_>, slack: u32, verdict: &mut Verdict) {
     for message in &facts.unasked {

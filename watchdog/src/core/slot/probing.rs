@@ -154,7 +154,7 @@ impl Slot {
         };
         self.changed = true;
         self.latches.learn(chain);
-        let in_line = self.serial || !run.for_overdue && self.ledger.may_be_in_line();
+        let in_line = self.answers_in_order() || !run.for_overdue && self.ledger.may_be_in_line();
         let evidence = Evidence {
             bytes_seen: run.heard,
             progress: run.progress,
@@ -168,7 +168,7 @@ impl Slot {
             && excused_too_long
             && run.for_overdue
             && !chain.any_reply()
-            && !self.serial
+            && !self.answers_in_order()
         {
             outcome = Outcome::Dead(format!("busy for longer than probe.busy_max: {reason}"));
         }
@@ -269,9 +269,16 @@ impl Slot {
         let behind_an_answer = self
             .last_client_answer
             .is_some_and(|at| at > own.since && now.saturating_duration_since(at) <= RIGHT_BEHIND);
-        if own.behind > 0 && behind_an_answer && waited >= NOTICEABLE {
-            self.serial = true;
+        // One probe that comes behind an answer may do so by chance; one that overtakes a request does not.
+        if self.ledger.iter().any(|request| request.seq < own.seq) {
+            self.serial = Some(false);
+        } else if own.behind > 0 && behind_an_answer && waited >= NOTICEABLE {
+            self.serial.get_or_insert(true);
         }
+    }
+
+    fn answers_in_order(&self) -> bool {
+        self.serial == Some(true)
     }
 
     /// Sets the time of the next periodic check.
@@ -286,7 +293,7 @@ impl Slot {
         }
         self.schedule_health(now);
         // A server that answers in order cannot be asked during a call, and the call has a timer of its own.
-        let in_line = self.serial && self.ledger.has_timed();
+        let in_line = self.answers_in_order() && self.ledger.has_timed();
         if self.may_probe() && self.chain.is_none() && !in_line {
             self.start_chain(now, Trigger::Periodic, false, out);
         }

@@ -164,6 +164,24 @@ fn answers_in_order(world: &mut World, call: &str) {
 }
 
 #[test]
+fn a_server_that_lets_a_probe_overtake_a_call_does_not_answer_in_order_whatever_it_does_by_chance() {
+    let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |_| ());
+    world.open();
+    answers_in_order(&mut world, "1");
+    world.call("2", "slow");
+    probe(&mut world, "ping");
+    let ping = world.server_got().pop().expect("the ping");
+    world.server_answers(&raw_id(&ping));
+    world.server_answers("2");
+    answers_in_order(&mut world, "3");
+    world.call("4", "hangs");
+    world.advance(secs(40));
+    world.probe_meets_silence();
+    world.gone();
+    assert_eq!(world.generation().0, 2, "its silence condemns it");
+}
+
+#[test]
 fn a_server_that_is_slow_to_get_warm_does_not_answer_in_order_for_that() {
     let mut world = World::new(|_| ());
     world.open();
