@@ -11,10 +11,9 @@ use std::task::Context;
 use tokio::runtime::{Builder, Runtime};
 
 /// What watches a descriptor.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub enum Watcher {
     /// The runtime that the caller is in.
-    #[default]
     Runtime,
     /// The thread of a data path.
     Reactor(reactor::Registrar),

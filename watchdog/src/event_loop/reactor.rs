@@ -236,9 +236,7 @@ impl Registration {
     /// Events for room come only while they are waited for: a socket would tell of each message that its other side reads.
     /// The system tells at once where there is room by now.
     fn want_room(&mut self, wanted: bool) -> io::Result<()> {
-        if std::mem::replace(&mut self.wants_room, wanted) == wanted && !wanted {
-            return Ok(());
-        }
+        self.wants_room = wanted;
         self.shared.registry.reregister(&mut SourceFd(&self.fd), self.token, interest(self.way, wanted))
     }
 }
