@@ -4,6 +4,8 @@
 //! from where they stood. The scan itself begins anew when the value has ended in which it ran out of input, and jumps over the
 //! long values whose ends it has found before: it is the same scan as that of a line that is there at once, and finds the same.
 
+use std::cell::RefCell;
+
 use super::Span;
 use super::framed::Seen;
 use super::head::{Scan, scan_by};
@@ -85,7 +87,10 @@ impl Ahead {
         let known: usize = ended.iter().map(ExactSizeIterator::len).sum();
         self.looked_at += line.len().saturating_sub(known) + ended.len() * JUMP;
         self.values.next = 0;
-        scan_by(line, &mut self.values)
+        let values = RefCell::new(std::mem::take(&mut self.values));
+        let scan = scan_by(line, &values);
+        self.values = values.into_inner();
+        scan
     }
 }
 
@@ -115,14 +120,15 @@ impl Values {
 
     /// Goes on in a value; gives its end, or remembers how far it came.
     fn go_on(&mut self, line: &[u8], mut open: Open) -> Option<usize> {
-        let more = line.get(open.at..)?;
+        if open.at > line.len() {
+            return None;
+        }
         let step = match &mut open.kind {
-            Kind::Text(skip) => skip.feed(more),
-            Kind::Nested(skip) => skip.feed(more),
+            Kind::Text(skip) => skip.feed(line, open.at),
+            Kind::Nested(skip) => skip.feed(line, open.at),
         };
         match step {
-            Step::Ended(length) => {
-                let end = open.at + length;
+            Step::Ended(end) => {
                 if end - open.start >= LONG {
                     self.ended.push(open.start..end);
                     self.next = self.ended.len();
@@ -152,13 +158,13 @@ impl Values {
     }
 }
 
-impl Pass for &mut Values {
-    fn string(&mut self, line: &[u8], start: usize) -> Option<usize> {
-        self.pass(line, Open { start, at: start + 1, kind: Kind::Text(SkipText::default()) })
+impl Pass for &RefCell<Values> {
+    fn string(self, line: &[u8], start: usize) -> Option<usize> {
+        self.borrow_mut().pass(line, Open { start, at: start + 1, kind: Kind::Text(SkipText::default()) })
     }
 
-    fn nested(&mut self, line: &[u8], start: usize) -> Option<usize> {
-        self.pass(line, Open { start, at: start, kind: Kind::Nested(Skip::default()) })
+    fn nested(self, line: &[u8], start: usize) -> Option<usize> {
+        self.borrow_mut().pass(line, Open { start, at: start, kind: Kind::Nested(Skip::default()) })
     }
 }
 

@@ -54,14 +54,56 @@ pub(super) fn run<W: Work>(work: W) -> W::Output {
         Ok(output) => return output,
         Err(work) => work,
     };
+    run_portable(work)
+}
+
+#[inline(never)]
+fn run_portable<W: Work>(work: W) -> W::Output {
     work.run(portable::Portable)
 }
 
-/// A block of less than that, filled up with spaces.
-pub(super) fn filled(rest: &[u8]) -> [u8; BLOCK] {
-    let mut block = [b' '; BLOCK];
-    block[..rest.len()].copy_from_slice(rest);
+/// The last bytes of a text, fewer than a block, as the end of one.
+pub(super) struct Last {
+    pub(super) block: [u8; BLOCK],
+    /// So many bytes of the block stand before them.
+    pub(super) before: usize,
+}
+
+impl Last {
+    /// What is left of a text from an offset on, which is less than a block; `None` where nothing is.
+    #[inline(always)]
+    pub(super) fn of(text: &[u8], at: usize) -> Option<Self> {
+        let before = BLOCK - (text.len() - at);
+        if before == BLOCK {
+            return None;
+        }
+        let block = text.last_chunk().copied().unwrap_or_else(|| filled(text));
+        Some(Self { block, before })
+    }
+}
+
+/// A text of less than a block as the end of one.
+#[inline(never)]
+fn filled(text: &[u8]) -> [u8; BLOCK] {
+    let mut block = [0; BLOCK];
+    block[BLOCK - text.len()..].copy_from_slice(text);
     block
+}
+
+impl Quoting {
+    /// Without the first so many bytes.
+    #[inline(always)]
+    pub(super) const fn behind(self, count: usize) -> Self {
+        Self { quotes: self.quotes >> count, backslashes: self.backslashes >> count }
+    }
+}
+
+impl Nesting {
+    /// Without the first so many bytes.
+    #[inline(always)]
+    pub(super) const fn behind(self, count: usize) -> Self {
+        Self { opening: self.opening >> count, closing: self.closing >> count, curly: self.curly >> count }
+    }
 }
 
 #[cfg(test)]

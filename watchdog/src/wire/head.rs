@@ -9,9 +9,13 @@ use super::Span;
 use super::id::Id;
 pub use super::method::Method;
 use super::method::is_list_name;
-use super::number::is_number;
 use super::read::{AtOnce, Pass, Reader};
 use super::text;
+
+/// What most messages begin with.
+const BEGIN: &[u8] = br#"{"jsonrpc":"2.0","#;
+/// Lines up to this length are looked at for ASCII first; in bytes.
+const SHORT: usize = 1 << 10;
 
 /// What one line is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,24 +92,57 @@ pub struct Head {
 
 /// Reads the head of a line (without its line end).
 #[must_use]
+#[inline]
 pub fn scan(line: &[u8]) -> Scan {
-    scan_by(line, AtOnce)
+    // Filled in where it is to be: a head takes as long to move as some members to read.
+    let mut scan = Scan::Message(Head::unread());
+    scan.read(line);
+    scan
 }
 
 /// The same, with another way to pass over values.
 pub(super) fn scan_by(line: &[u8], pass: impl Pass) -> Scan {
-    let mut reader = Reader::by(line, pass);
-    match reader.peek() {
-        Some(b'{') => message(line, &mut reader).unwrap_or(Scan::NotJson),
-        Some(b'[') if array(&mut reader, |_| ()).is_some() => Scan::Batch,
-        _ => Scan::NotJson,
+    let mut scan = Scan::Message(Head::unread());
+    scan.read_by(line, pass);
+    scan
+}
+
+impl Scan {
+    #[inline(never)]
+    fn read(&mut self, line: &[u8]) {
+        self.read_by(line, AtOnce);
+    }
+
+    /// Fills in the head of a message, or becomes what else the line is.
+    #[inline(always)]
+    fn read_by(&mut self, line: &[u8], pass: impl Pass) {
+        let Self::Message(head) = self else { return };
+        let mut reader = Reader::by(line, pass);
+        let other = match reader.peek() {
+            Some(b'{') => match head.read(line, &mut reader) {
+                Some(true) => return,
+                Some(false) => Self::NotAMessage(head.id.take()),
+                None => Self::NotJson,
+            },
+            Some(b'[') if array(&mut reader, |_| ()).is_some() => Self::Batch,
+            _ => Self::NotJson,
+        };
+        *self = other;
     }
 }
 
 /// Whether a line is UTF-8 as a whole, which MCP demands.
 #[must_use]
 pub fn is_utf8(line: &[u8]) -> bool {
-    simdutf8::basic::from_utf8(line).is_ok()
+    // Nearly all lines are ASCII, and short: to see that takes less than to begin the search that is faster.
+    (line.len() <= SHORT && is_ascii(line)) || simdutf8::basic::from_utf8(line).is_ok()
+}
+
+fn is_ascii(line: &[u8]) -> bool {
+    let Some(last) = line.last_chunk() else { return line.is_ascii() };
+    let (words, _) = line.as_chunks();
+    let all = words.iter().fold(u64::from_le_bytes(*last), |all, word| all | u64::from_le_bytes(*word));
+    all & 0x8080_8080_8080_8080 == 0
 }
 
 /// The elements of a batch, each as it stands in the line; `None` when the array is malformed.
@@ -124,6 +161,7 @@ pub fn bytes_at<'a>(line: &'a [u8], span: Option<&Span>) -> Option<&'a [u8]> {
 
 /// The id or token at a span of that line; `None` where there is none, or it is neither a string nor a number.
 #[must_use]
+#[inline]
 pub fn id_at(line: &[u8], span: Option<&Span>) -> Option<Id> {
     Id::parse(bytes_at(line, span)?)
 }
@@ -152,119 +190,154 @@ pub fn is_read_only(head: &Head, line: &[u8]) -> bool {
     }
 }
 
+#[inline(never)]
 fn array(reader: &mut Reader<'_, impl Pass>, element: impl FnMut(Span)) -> Option<()> {
     reader.array(element)?;
     reader.end()
 }
 
-/// The members of a message that were found.
-#[derive(Default)]
-struct Members {
-    jsonrpc: bool,
-    id: Option<Span>,
-    method: Option<Span>,
-    params: Option<Span>,
-    result: Option<Span>,
-    error: Option<Span>,
-}
+impl Head {
+    const fn unread() -> Self {
+        Self {
+            jsonrpc: false,
+            kind: Kind::Notification,
+            method: Method::None,
+            method_span: None,
+            id: None,
+            params: None,
+            body: None,
+            meta_progress_token: None,
+            meta_protocol_version: None,
+            meta_client_capabilities: false,
+            meta_subscription_id: None,
+            progress_token: None,
+            request_id: None,
+            uri: None,
+            name: None,
+            cursor: None,
+            task: false,
+            continued: false,
+        }
+    }
 
-/// The members of `params` that were found.
-#[derive(Default)]
-struct Params {
-    progress_token: Option<Span>,
-    request_id: Option<Span>,
-    uri: Option<Span>,
-    name: Option<Span>,
-    cursor: Option<Span>,
-    task: bool,
-    input_responses: bool,
-    request_state: bool,
-    meta: Meta,
-}
-
-/// The members of `params._meta` that were found.
-#[derive(Default)]
-struct Meta {
-    progress_token: Option<Span>,
-    protocol_version: Option<Span>,
-    client_capabilities: bool,
-    subscription_id: Option<Span>,
-}
-
-fn message(line: &[u8], reader: &mut Reader<'_, impl Pass>) -> Option<Scan> {
-    let mut members = Members::default();
-    let mut params = Params::default();
-    reader.object(|reader, name| {
-        match name {
-            b"jsonrpc" => {
+    /// Reads an object to the end of the line; whether it is a message.
+    #[inline(always)]
+    fn read(&mut self, line: &[u8], reader: &mut Reader<'_, impl Pass>) -> Option<bool> {
+        let (mut result, mut error) = (None, None);
+        self.jsonrpc = reader.pass_over(BEGIN);
+        let mut more = self.jsonrpc || reader.enter(b'{', b'}')?;
+        while more {
+            let name = reader.name()?;
+            if name.is("jsonrpc") {
                 reader.skip_value()?;
-                members.jsonrpc = true;
+                self.jsonrpc = true;
+            } else if name.is("id") {
+                self.id = Some(reader.value()?);
+            } else if name.is("method") {
+                self.method_span = reader.value_if(|first| first == b'"')?;
+            } else if name.is("params") {
+                self.params = Some(reader.spanned(|reader| self.read_params(reader))?);
+            } else if name.is("result") {
+                result = Some(reader.value()?);
+            } else if name.is("error") {
+                error = Some(reader.value()?);
+            } else {
+                reader.skip_value()?;
             }
-            b"id" => members.id = Some(reader.value()?),
-            b"method" => members.method = reader.value_if(|first| first == b'"')?,
-            b"params" => {
-                let (span, found) = reader.spanned(Params::read)?;
-                members.params = Some(span);
-                params = found;
+            more = reader.goes_on(b'}')?;
+        }
+        reader.end()?;
+        Some(self.decide(line, result, error))
+    }
+
+    /// Decides what kind of message it is, if it is one.
+    #[inline(always)]
+    fn decide(&mut self, line: &[u8], result: Option<Span>, error: Option<Span>) -> bool {
+        if let Some(method) = bytes_at(line, self.method_span.as_ref()) {
+            self.method = Method::from_raw(method);
+            self.kind = match bytes_at(line, self.id.as_ref()) {
+                Some(id) if is_id(id) => Kind::Request,
+                _ => Kind::Notification,
+            };
+            return true;
+        }
+        let error_is_null = || bytes_at(line, error.as_ref()).is_none_or(|error| error == b"null");
+        (self.kind, self.body) =
+            if result.is_some() && error_is_null() { (Kind::Result, result) } else { (Kind::Error, error) };
+        self.body.is_some()
+    }
+
+    /// Reads the value of `params`. What an earlier member of that name said is forgotten, as of any other name.
+    #[inline(always)]
+    fn read_params(&mut self, reader: &mut Reader<'_, impl Pass>) -> Option<()> {
+        if self.params.is_some() {
+            self.forget_params();
+        }
+        if reader.peek() != Some(b'{') {
+            return reader.skip_value();
+        }
+        let (mut input_responses, mut request_state) = (false, false);
+        let mut more = reader.enter(b'{', b'}')?;
+        while more {
+            let name = reader.name()?;
+            if name.is("name") {
+                self.name = reader.value_if(not_null)?;
+            } else if name.is("_meta") {
+                reader.apart(|reader| self.read_meta(reader))?;
+            } else if name.is("progressToken") {
+                self.progress_token = reader.value_if(not_null)?;
+            } else if name.is("requestId") {
+                self.request_id = reader.value_if(not_null)?;
+            } else if name.is("uri") {
+                self.uri = reader.value_if(not_null)?;
+            } else if name.is("cursor") {
+                self.cursor = reader.value_if(not_null)?;
+            } else if name.is("task") {
+                self.task = reader.value_if(not_null)?.is_some();
+            } else if name.is("inputResponses") {
+                input_responses = reader.value_if(not_null)?.is_some();
+            } else if name.is("requestState") {
+                request_state = reader.value_if(not_null)?.is_some();
+            } else {
+                reader.skip_value()?;
             }
-            b"result" => members.result = Some(reader.value()?),
-            b"error" => members.error = Some(reader.value()?),
-            _ => reader.skip_value()?,
+            more = reader.goes_on(b'}')?;
+        }
+        self.continued = input_responses || request_state;
+        Some(())
+    }
+
+    #[cold]
+    fn forget_params(&mut self) {
+        let Self { jsonrpc, method_span, id, .. } = std::mem::replace(self, Self::unread());
+        *self = Self { jsonrpc, method_span, id, ..Self::unread() };
+    }
+
+    /// Reads the value of `params._meta`, and forgets an earlier one.
+    #[inline(never)]
+    fn read_meta(&mut self, reader: &mut Reader<'_, impl Pass>) -> Option<()> {
+        (self.meta_progress_token, self.meta_protocol_version, self.meta_subscription_id) = (None, None, None);
+        self.meta_client_capabilities = false;
+        if reader.peek() != Some(b'{') {
+            return reader.skip_value();
+        }
+        let mut more = reader.enter(b'{', b'}')?;
+        while more {
+            let name = reader.name()?;
+            if name.is("progressToken") {
+                self.meta_progress_token = reader.value_if(not_null)?;
+            } else if name.is("io.modelcontextprotocol/protocolVersion") {
+                self.meta_protocol_version = reader.value_if(|first| first == b'"')?;
+            } else if name.is("io.modelcontextprotocol/clientCapabilities") {
+                self.meta_client_capabilities = reader.value_if(|first| first == b'{')?.is_some();
+            } else if name.is("io.modelcontextprotocol/subscriptionId") {
+                self.meta_subscription_id = reader.value_if(not_null)?;
+            } else {
+                reader.skip_value()?;
+            }
+            more = reader.goes_on(b'}')?;
         }
         Some(())
-    })?;
-    reader.end()?;
-    Some(assemble(line, members, params))
-}
-
-impl Params {
-    fn read(reader: &mut Reader<'_, impl Pass>) -> Option<Self> {
-        let mut found = Self::default();
-        if reader.peek() != Some(b'{') {
-            reader.skip_value()?;
-            return Some(found);
-        }
-        reader.object(|reader, name| {
-            match name {
-                b"_meta" => found.meta = Meta::read(reader)?,
-                b"progressToken" => found.progress_token = reader.value_if(not_null)?,
-                b"requestId" => found.request_id = reader.value_if(not_null)?,
-                b"uri" => found.uri = reader.value_if(not_null)?,
-                b"name" => found.name = reader.value_if(not_null)?,
-                b"cursor" => found.cursor = reader.value_if(not_null)?,
-                b"task" => found.task = reader.value_if(not_null)?.is_some(),
-                b"inputResponses" => found.input_responses = reader.value_if(not_null)?.is_some(),
-                b"requestState" => found.request_state = reader.value_if(not_null)?.is_some(),
-                _ => reader.skip_value()?,
-            }
-            Some(())
-        })?;
-        Some(found)
-    }
-}
-
-impl Meta {
-    fn read(reader: &mut Reader<'_, impl Pass>) -> Option<Self> {
-        let mut found = Self::default();
-        if reader.peek() != Some(b'{') {
-            reader.skip_value()?;
-            return Some(found);
-        }
-        reader.object(|reader, name| {
-            match name {
-                b"progressToken" => found.progress_token = reader.value_if(not_null)?,
-                b"io.modelcontextprotocol/protocolVersion" => {
-                    found.protocol_version = reader.value_if(|first| first == b'"')?;
-                }
-                b"io.modelcontextprotocol/clientCapabilities" => {
-                    found.client_capabilities = reader.value_if(|first| first == b'{')?.is_some();
-                }
-                b"io.modelcontextprotocol/subscriptionId" => found.subscription_id = reader.value_if(not_null)?,
-                _ => reader.skip_value()?,
-            }
-            Some(())
-        })?;
-        Some(found)
     }
 }
 
@@ -273,41 +346,9 @@ fn not_null(first: u8) -> bool {
     first != b'n'
 }
 
-fn assemble(line: &[u8], members: Members, params: Params) -> Scan {
-    let Members { jsonrpc, id, method, params: params_span, result, error } = members;
-    let error_is_null = bytes_at(line, error.as_ref()) == Some(b"null");
-    let (kind, body) = match (&method, result, error) {
-        (Some(_), ..) if bytes_at(line, id.as_ref()).is_some_and(is_id) => (Kind::Request, None),
-        (Some(_), ..) => (Kind::Notification, None),
-        (None, Some(result), error) if error.is_none() || error_is_null => (Kind::Result, Some(result)),
-        (None, _, Some(error)) => (Kind::Error, Some(error)),
-        (None, _, None) => return Scan::NotAMessage(id),
-    };
-    Scan::Message(Head {
-        jsonrpc,
-        kind,
-        method: bytes_at(line, method.as_ref()).map_or(Method::None, Method::from_raw),
-        method_span: method,
-        id,
-        params: params_span,
-        body,
-        meta_progress_token: params.meta.progress_token,
-        meta_protocol_version: params.meta.protocol_version,
-        meta_client_capabilities: params.meta.client_capabilities,
-        meta_subscription_id: params.meta.subscription_id,
-        progress_token: params.progress_token,
-        request_id: params.request_id,
-        uri: params.uri,
-        name: params.name,
-        cursor: params.cursor,
-        task: params.task,
-        continued: params.input_responses || params.request_state,
-    })
-}
-
-/// Whether this is the spelling of an id as MCP has them.
+/// Whether a value is an id as MCP has them: a string, or a number, which no literal begins like (`-Infinity` goes on otherwise).
 fn is_id(raw: &[u8]) -> bool {
-    raw.first() == Some(&b'"') || is_number(raw)
+    matches!(raw, [b'"' | b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..])
 }
 
 #[cfg(any(test, feature = "fuzzing"))]

@@ -58,7 +58,16 @@ pub struct Id {
 impl Id {
     /// Reads an id from its JSON text. `None` for `null`, and for what is neither a number nor a string.
     #[must_use]
+    #[inline]
     pub fn parse(raw: &[u8]) -> Option<Self> {
+        match small_int(raw) {
+            Some(value) => Some(Self::from_int(value)),
+            None => Self::parse_other(raw),
+        }
+    }
+
+    #[inline(never)]
+    fn parse_other(raw: &[u8]) -> Option<Self> {
         let mut canonical = false;
         let key = if raw.first() == Some(&b'"') {
             let text = text::unquote(raw)?;
@@ -69,8 +78,6 @@ impl Id {
                     return Some(Self { key: IdKey::Opaque(bytes.into()), raw: Some(raw.into()) });
                 }
             }
-        } else if let Some(value) = small_int(raw) {
-            return Some(Self::from_int(value));
         } else {
             number::read(raw)?.into()
         };
@@ -118,6 +125,7 @@ pub(super) fn quote(text: &str) -> Vec<u8> {
 }
 
 /// An integer of so few digits that it fits, spelled canonically.
+#[inline]
 fn small_int(raw: &[u8]) -> Option<i64> {
     let (negative, digits) = match raw {
         [b'-', digits @ ..] => (true, digits),
@@ -126,9 +134,14 @@ fn small_int(raw: &[u8]) -> Option<i64> {
     if digits.len() > 18 || matches!(digits, [] | [b'0', _, ..]) || (negative && digits == b"0") {
         return None;
     }
-    let value = digits
-        .iter()
-        .try_fold(0_i64, |value, &digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))?;
+    let mut value = 0;
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
     Some(if negative { -value } else { value })
 }
 

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use memchr::memchr;
 
 use super::ahead::Ahead;
-use super::framed::Framed;
+use super::framed::{Framed, Seen};
 use super::id::Id;
 use super::outline::Outline;
 pub use super::outline::OversizedKind;
@@ -57,11 +57,11 @@ pub struct Lines {
     /// How much of that line has to be there before more of it is read.
     ahead_at: usize,
     max_line: usize,
-    discarded: Option<Discarded>,
+    discarded: Option<Box<Discarded>>,
 }
 
 /// The line that is streaming by.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Discarded {
     len: u64,
     outline: Outline,
@@ -109,15 +109,38 @@ impl Lines {
         len
     }
 
-    /// Takes the next line with its LF off the buffer.
-    fn take_line(&mut self) -> Option<BytesMut> {
+    fn next_line(&mut self) -> Option<Line> {
+        while let Some(line) = self.take_line() {
+            if let Some(line) = self.line(line) {
+                return Some(line);
+            }
+        }
+        self.wait();
+        None
+    }
+
+    /// Leaves the line that goes on for later.
+    #[inline(never)]
+    fn wait(&mut self) {
+        self.discard();
+        self.read_ahead();
+    }
+
+    /// Takes the next line with its LF off the buffer, and gives it without.
+    fn take_line(&mut self) -> Option<Bytes> {
         let searched = self.searched.min(self.buffer.len());
         let Some(more) = memchr(b'\n', &self.buffer[searched..]) else {
             self.searched = self.buffer.len();
             return None;
         };
         self.searched = 0;
-        Some(self.buffer.split_to(searched + more + 1))
+        let length = searched + more;
+        let mut line = self.buffer.split_to(length + 1);
+        if length >= KEEP_BUFFER {
+            self.shrink();
+        }
+        line.truncate(length);
+        Some(line.freeze())
     }
 
     /// Reads what has come of a line that goes on.
@@ -135,7 +158,7 @@ impl Lines {
             return;
         }
         let grown = self.discarded.is_none();
-        self.discarded.get_or_insert_with(Discarded::new).feed(&self.buffer);
+        self.discarded.get_or_insert_default().feed(&self.buffer);
         self.searched = 0;
         self.ahead = None;
         if grown {
@@ -145,29 +168,43 @@ impl Lines {
         }
     }
 
-    /// The line that ended, without its LF; `None` if it is to be skipped.
+    /// The line that ended, given without its LF; `None` if it is to be skipped.
     fn line(&mut self, bytes: Bytes) -> Option<Line> {
-        self.ahead_at = PIECE;
-        let ahead = self.ahead.take();
-        if let Some(mut discarded) = self.discarded.take() {
-            discarded.feed(&bytes);
-            return Some(Line::TooLong(discarded.end()));
-        }
         let content = content(&bytes);
-        if content.len() > self.max_line {
-            let mut discarded = Discarded::new();
-            discarded.feed(&bytes);
-            return Some(Line::TooLong(discarded.end()));
+        if self.discarded.is_some() || content.len() > self.max_line {
+            return Some(self.too_long(&bytes));
         }
-        if content.iter().all(|byte| byte.is_ascii_whitespace()) {
+        let seen = if self.ahead.is_some() { self.seen(content) } else { None };
+        if content.iter().all(u8::is_ascii_whitespace) {
             return None;
         }
-        let seen = ahead.map(|ahead| Box::new(ahead.end(content)));
         let whole = content.len() == bytes.len();
         Some(Line::Whole(Framed::new(if whole { bytes } else { bytes.slice_ref(content) }, seen)))
     }
 
+    /// What is known of a line that was read ahead.
+    #[cold]
+    #[inline(never)]
+    fn seen(&mut self, content: &[u8]) -> Option<Box<Seen>> {
+        self.ahead_at = PIECE;
+        let ahead = self.ahead.take()?;
+        Some(Box::new(ahead.end(content)))
+    }
+
+    /// Ends a line beyond the limit with the last bytes of it, which may be all.
+    #[cold]
+    #[inline(never)]
+    fn too_long(&mut self, rest: &[u8]) -> Line {
+        self.ahead = None;
+        self.ahead_at = PIECE;
+        let mut discarded = self.discarded.take().unwrap_or_default();
+        discarded.feed(rest);
+        Line::TooLong(discarded.end())
+    }
+
     /// Moves what follows a long line to a buffer of its own, so that the long line's memory can be freed.
+    #[cold]
+    #[inline(never)]
     fn shrink(&mut self) {
         self.buffer = BytesMut::from(&self.buffer[..]);
     }
@@ -176,27 +213,14 @@ impl Lines {
 impl Iterator for Lines {
     type Item = Line;
 
+    #[inline]
     fn next(&mut self) -> Option<Line> {
-        while let Some(mut line) = self.take_line() {
-            if line.len() > KEEP_BUFFER {
-                self.shrink();
-            }
-            line.truncate(line.len() - 1);
-            if let Some(line) = self.line(line.freeze()) {
-                return Some(line);
-            }
-        }
-        self.discard();
-        self.read_ahead();
-        None
+        // Behind the last line of a read there is mostly nothing.
+        if self.buffer.is_empty() { None } else { self.next_line() }
     }
 }
 
 impl Discarded {
-    fn new() -> Self {
-        Self { len: 0, outline: Outline::default() }
-    }
-
     fn feed(&mut self, bytes: &[u8]) {
         // The first piece is longer than a byte order mark, for the limit was passed with it.
         let mark = if self.len == 0 { without_mark(bytes) } else { bytes };
@@ -211,7 +235,17 @@ impl Discarded {
 }
 
 /// A line without its byte order mark and its CR.
+#[inline]
 fn content(line: &[u8]) -> &[u8] {
+    match line {
+        // Nearly all are whole: a look at both ends shows it.
+        [b'{', .., b'}'] => line,
+        _ => trimmed(line),
+    }
+}
+
+#[inline(never)]
+fn trimmed(line: &[u8]) -> &[u8] {
     let line = without_mark(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }

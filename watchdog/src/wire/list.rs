@@ -23,23 +23,22 @@ pub struct Page {
 pub fn page(result: &[u8], member: &str) -> Option<Page> {
     let (mut array, mut cursor) = (None, None);
     let mut reader = Reader::new(result);
-    reader.object(|reader, name| {
-        match name {
-            b"nextCursor" => cursor = reader.value_if(|first| first != b'n')?,
-            _ if name == member.as_bytes() => {
-                let read = |reader: &mut Reader<'_>| {
-                    let mut items = Vec::new();
-                    reader.array(|item| items.push(item)).map(|()| items)
-                };
-                array = match reader.peek() {
-                    Some(b'[') => Some(reader.spanned(read)?),
-                    _ => reader.skip_value().map(|()| None)?,
-                };
-            }
-            _ => reader.skip_value()?,
+    let mut more = reader.enter(b'{', b'}')?;
+    while more {
+        let name = reader.name()?;
+        if name.is("nextCursor") {
+            cursor = reader.value_if(|first| first != b'n')?;
+        } else if name.is(member) {
+            let mut items = Vec::new();
+            array = match reader.peek() {
+                Some(b'[') => Some((reader.spanned(|reader| reader.array(|item| items.push(item)))?, items)),
+                _ => reader.skip_value().map(|()| None)?,
+            };
+        } else {
+            reader.skip_value()?;
         }
-        Some(())
-    })?;
+        more = reader.goes_on(b'}')?;
+    }
     reader.end()?;
     let (span, items) = array?;
     let end = items.last().map_or(span.start + 1, |item| item.end);
@@ -50,13 +49,17 @@ pub fn page(result: &[u8], member: &str) -> Option<Page> {
 #[must_use]
 pub fn name(item: &[u8]) -> Option<Cow<'_, str>> {
     let mut found = None;
-    Reader::new(item).object(|reader, name| {
-        match name {
-            b"name" => found = Some(reader.value()?),
-            _ => reader.skip_value()?,
+    let mut reader = Reader::new(item);
+    let mut more = reader.enter(b'{', b'}')?;
+    while more {
+        let name = reader.name()?;
+        if name.is("name") {
+            found = Some(reader.value()?);
+        } else {
+            reader.skip_value()?;
         }
-        Some(())
-    })?;
+        more = reader.goes_on(b'}')?;
+    }
     text_at(item, found.as_ref())
 }
 

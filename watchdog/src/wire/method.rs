@@ -96,10 +96,10 @@ impl Method {
 
     /// The method that a JSON string, given with its quotes, spells.
     pub(super) fn from_raw(raw: &[u8]) -> Self {
-        match text::unquote(raw) {
-            Some(name) if !name.contains(&b'\\') => Self::from_name(name),
-            Some(name) => Self::from_name(text::read_lossy(name).as_bytes()),
-            None => Self::Other,
+        let [b'"', name @ .., b'"'] = raw else { return Self::Other };
+        match Self::from_name(name) {
+            Self::Other if name.contains(&b'\\') => Self::from_name(text::read_lossy(name).as_bytes()),
+            method => method,
         }
     }
 

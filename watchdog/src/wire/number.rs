@@ -14,6 +14,19 @@ pub(super) fn is_number(text: &[u8]) -> bool {
     parts(text).is_some()
 }
 
+/// The length of the integer at the beginning of `text`, where it has less than eight digits, no sign, and a comma or a bracket behind
+/// it: what nearly every id is, and less than a number may be.
+pub(super) fn short_integer(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let word = u64::from_le_bytes(*text.first_chunk()?);
+    // A digit is 0x30 to 0x39: with 6 more, its high half is still 3.
+    let digits = word ^ (ONES * 0x30);
+    let others = (digits | digits.wrapping_add(ONES * 6)) & (ONES * 0xF0);
+    let bits = others.trailing_zeros() & !7;
+    let begins_well = word as u8 != b'0' && bits > 0;
+    (begins_well && bits < 64 && matches!((word >> bits) as u8, b',' | b'}')).then_some((bits / 8) as usize)
+}
+
 /// Reads a number; `None` for what is not one.
 pub(super) fn read(text: &[u8]) -> Option<Number> {
     let parts = parts(text)?;

@@ -95,7 +95,7 @@ impl Outline {
                 At::Broken => return,
                 At::NameText | At::Text => self.text(piece),
                 At::Scalar => self.scalar(piece),
-                At::Nested(ref mut skip) => match skip.feed(piece) {
+                At::Nested(ref mut skip) => match skip.feed(piece, 0) {
                     Step::Open => piece.len(),
                     Step::Broken => self.go(At::Broken, piece.len()),
                     Step::Ended(used) => {

@@ -3,23 +3,17 @@
 //! Commas, colons, strings and scalars are checked at the levels that are read; of nested values that are passed over the
 //! brackets of each kind are counted, and their strings have to be closed.
 
-use std::borrow::Cow;
-
-use memchr::memchr;
-
 use super::Span;
-use super::number::is_number;
+use super::number::{self, is_number};
 use super::skip::{Skip, Step};
-use super::text::{self, Text};
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+use super::text;
 
 /// How a cursor passes over the values that may be long.
-pub(super) trait Pass {
+pub(super) trait Pass: Copy {
     /// The end of the string that begins at `start` with its quote; `None` where it has none.
-    fn string(&mut self, line: &[u8], start: usize) -> Option<usize>;
+    fn string(self, line: &[u8], start: usize) -> Option<usize>;
     /// The end of the object or array that begins at `start`; `None` where it has none, or is malformed.
-    fn nested(&mut self, line: &[u8], start: usize) -> Option<usize>;
+    fn nested(self, line: &[u8], start: usize) -> Option<usize>;
 }
 
 /// In one go, as all of the line is there.
@@ -28,14 +22,14 @@ pub(super) struct AtOnce;
 
 impl Pass for AtOnce {
     #[inline]
-    fn string(&mut self, line: &[u8], start: usize) -> Option<usize> {
-        Some(text::end(line, start + 1)?.quote + 1)
+    fn string(self, line: &[u8], start: usize) -> Option<usize> {
+        Some(text::end(line, start + 1)? + 1)
     }
 
-    #[inline]
-    fn nested(&mut self, line: &[u8], start: usize) -> Option<usize> {
-        match Skip::default().feed(&line[start..]) {
-            Step::Ended(length) => Some(start + length),
+    #[inline(never)]
+    fn nested(self, line: &[u8], start: usize) -> Option<usize> {
+        match Skip::default().feed(line, start) {
+            Step::Ended(end) => Some(end),
             Step::Open | Step::Broken => None,
         }
     }
@@ -58,7 +52,7 @@ impl<'a> Reader<'a> {
 impl<'a, P: Pass> Reader<'a, P> {
     /// The same, with another way to pass over values.
     pub(super) fn by(line: &'a [u8], pass: P) -> Self {
-        let at = if line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let at = if let [0xEF, 0xBB, 0xBF, ..] = line { 3 } else { 0 };
         let mut reader = Self { line, at, pass };
         reader.skip_space();
         reader
@@ -75,113 +69,201 @@ impl<'a, P: Pass> Reader<'a, P> {
         (self.at == self.line.len()).then_some(())
     }
 
-    /// Reads an object. `member` is given each name, unescaped, and has to read the value.
-    // The scan of a short line takes a fifth longer where this is a call.
-    #[inline]
-    pub(super) fn object(&mut self, mut member: impl FnMut(&mut Self, &[u8]) -> Option<()>) -> Option<()> {
-        self.take(b'{')?;
-        self.skip_space();
-        if self.peek() == Some(b'}') {
-            return self.take(b'}');
+    /// Passes over these bytes, if they come next.
+    #[inline(always)]
+    pub(super) fn pass_over(&mut self, text: &[u8]) -> bool {
+        let found = self.line.get(self.at..).is_some_and(|rest| rest.starts_with(text));
+        self.at += if found { text.len() } else { 0 };
+        found
+    }
+
+    /// Steps into an object or array, over its opening bracket; whether there is something in it. If not, it has been passed over.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, open: u8, close: u8) -> Option<bool> {
+        if self.token()? != open {
+            return None;
         }
-        loop {
-            let name = self.name()?;
-            self.skip_space();
-            self.take(b':')?;
-            self.skip_space();
-            member(self, &name)?;
-            if !self.goes_on(b'}')? {
-                return Some(());
-            }
+        self.skip_space();
+        let empty = self.peek()? == close;
+        self.at += usize::from(empty);
+        Some(!empty)
+    }
+
+    /// Reads the name of a member, up to its value.
+    #[inline(always)]
+    pub(super) fn name(&mut self) -> Option<Name<'a>> {
+        if self.token()? != b'"' {
+            return None;
+        }
+        let (name, end) = Name::read(self.line, self.at)?;
+        self.at = end;
+        if self.token()? != b':' {
+            return None;
+        }
+        self.skip_space();
+        Some(name)
+    }
+
+    /// Passes over what stands behind a member or element; whether there is another one.
+    #[inline(always)]
+    pub(super) fn goes_on(&mut self, close: u8) -> Option<bool> {
+        match self.token()? {
+            b',' => Some(true),
+            byte => (byte == close).then_some(false),
         }
     }
 
     /// Reads an array. `element` is given the span of each element.
     pub(super) fn array(&mut self, mut element: impl FnMut(Span)) -> Option<()> {
-        self.take(b'[')?;
-        self.skip_space();
-        if self.peek() == Some(b']') {
-            return self.take(b']');
-        }
-        loop {
+        let mut more = self.enter(b'[', b']')?;
+        while more {
+            self.skip_space();
             element(self.value()?);
-            if !self.goes_on(b']')? {
-                return Some(());
-            }
+            more = self.goes_on(b']')?;
         }
+        Some(())
     }
 
     /// Passes over one value of any kind that nobody asks for.
+    #[inline]
     pub(super) fn skip_value(&mut self) -> Option<()> {
-        self.value().map(|_| ())
+        self.at = value_end(self.line, self.at, self.pass)?;
+        Some(())
     }
 
     /// Passes over one value of any kind and gives its span.
+    #[inline]
     pub(super) fn value(&mut self) -> Option<Span> {
         let start = self.at;
-        self.at = match self.peek()? {
-            b'"' => self.pass.string(self.line, start)?,
-            b'{' | b'[' => self.pass.nested(self.line, start)?,
-            _ => start + scalar_length(&self.line[start..])?,
-        };
+        self.skip_value()?;
         Some(start..self.at)
     }
 
     /// Passes over one value; gives its span where its first byte is `wanted`.
+    #[inline]
     pub(super) fn value_if(&mut self, wanted: impl FnOnce(u8) -> bool) -> Option<Option<Span>> {
         let wanted = wanted(self.peek()?);
         let span = self.value()?;
         Some(wanted.then_some(span))
     }
 
-    /// Gives the span of what `read` reads, along with what it found.
-    pub(super) fn spanned<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<(Span, T)> {
+    /// Gives the span of what `read` reads.
+    #[inline(always)]
+    pub(super) fn spanned(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<Span> {
         let start = self.at;
-        let found = read(self)?;
-        Some((start..self.at, found))
+        read(self)?;
+        Some(start..self.at)
     }
 
-    /// Passes over what stands between two members; whether there is another one.
-    fn goes_on(&mut self, close: u8) -> Option<bool> {
-        self.skip_space();
-        let byte = self.peek()?;
-        self.at += 1;
-        match byte {
-            b',' => {
-                self.skip_space();
-                Some(true)
-            }
-            _ => (byte == close).then_some(false),
-        }
-    }
-
-    fn name(&mut self) -> Option<Cow<'a, [u8]>> {
-        self.take(b'"')?;
-        let end = text::end(self.line, self.at)?;
-        let name = &self.line[self.at..end.quote];
-        self.at = end.quote + 1;
-        if end.plain || memchr(b'\\', name).is_none() {
-            return Some(Cow::Borrowed(name));
-        }
-        Some(Cow::Owned(match text::read(name) {
-            Text::Sound(text) => text.into_owned().into_bytes(),
-            Text::Unsound(bytes) => bytes,
-        }))
-    }
-
-    fn take(&mut self, byte: u8) -> Option<()> {
-        if self.peek() != Some(byte) {
-            return None;
-        }
-        self.at += 1;
+    /// Lends `read` a cursor of its own, so that this one can stay in registers even if `read` is not inlined.
+    #[inline(always)]
+    pub(super) fn apart(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+        let mut reader = Self { ..*self };
+        read(&mut reader)?;
+        self.at = reader.at;
         Some(())
     }
 
+    /// Passes over white space and the byte behind it, and gives that.
+    #[inline(always)]
+    fn token(&mut self) -> Option<u8> {
+        let mut byte = self.peek()?;
+        if byte <= b' ' {
+            self.at = behind_space(self.line, self.at);
+            byte = self.peek()?;
+        }
+        self.at += 1;
+        Some(byte)
+    }
+
+    #[inline(always)]
     fn skip_space(&mut self) {
-        while self.peek().is_some_and(is_space) {
-            self.at += 1;
+        if self.peek().is_some_and(|byte| byte <= b' ') {
+            self.at = behind_space(self.line, self.at);
         }
     }
+}
+
+/// The name of a member.
+#[derive(Clone, Copy)]
+pub(super) struct Name<'a> {
+    spelled: &'a [u8],
+    /// One that means less than eight bytes, as a word with the quote behind it; of others, [`Name::LONG`] or [`Name::ESCAPED`].
+    word: u64,
+}
+
+impl<'a> Name<'a> {
+    const LONG: u64 = 0;
+    const ESCAPED: u64 = 1;
+
+    /// Whether it means this.
+    #[inline(always)]
+    pub(super) fn is(self, name: &str) -> bool {
+        match text::as_word(name.as_bytes()) {
+            Some(word) => self.word == word,
+            None => self.spelled == name.as_bytes() || (self.word == Self::ESCAPED && self.means(name)),
+        }
+    }
+
+    #[cold]
+    fn means(self, name: &str) -> bool {
+        text::unescaped(self.spelled) == name.as_bytes()
+    }
+
+    /// Reads the rest of a name that begins at `start` behind its quote; gives its end too, behind the other one.
+    #[inline(always)]
+    fn read(line: &'a [u8], start: usize) -> Option<(Self, usize)> {
+        let text = line.get(start..)?;
+        if let Some(word) = text.first_chunk() {
+            let word = u64::from_le_bytes(*word);
+            if let Some(bits) = text::bits_to_quote(word) {
+                let length = (bits / 8) as usize;
+                let name = Self { spelled: &text[..length], word: word & text::up_to_quote(bits) };
+                return Some((name, start + length + 1));
+            }
+        }
+        let quote = text::long_end(line, start)?;
+        let spelled = line.get(start..quote)?;
+        Some((Self { spelled, word: Self::word(spelled) }, quote + 1))
+    }
+
+    #[inline(never)]
+    fn word(spelled: &[u8]) -> u64 {
+        if spelled.contains(&b'\\') {
+            text::as_word(&text::unescaped(spelled)).unwrap_or(Self::ESCAPED)
+        } else {
+            text::as_word(spelled).unwrap_or(Self::LONG)
+        }
+    }
+}
+
+/// The first place from `at` on where no white space is.
+#[inline(never)]
+fn behind_space(line: &[u8], mut at: usize) -> usize {
+    while line.get(at).copied().is_some_and(is_space) {
+        at += 1;
+    }
+    at
+}
+
+/// The end of the value that begins at `start`.
+#[inline(never)]
+fn value_end(line: &[u8], start: usize, pass: impl Pass) -> Option<usize> {
+    match line.get(start)? {
+        b'"' => pass.string(line, start),
+        b'{' | b'[' => pass.nested(line, start),
+        _ => scalar_end(line, start),
+    }
+}
+
+/// The end of the number or literal that begins at `start`.
+fn scalar_end(line: &[u8], start: usize) -> Option<usize> {
+    let rest = line.get(start..)?;
+    if let Some(digits) = number::short_integer(rest) {
+        return Some(start + digits);
+    }
+    let length = rest.iter().take_while(|&&byte| is_scalar_byte(byte)).count();
+    is_scalar(&rest[..length]).then_some(start + length)
 }
 
 /// White space of the JSON grammar.
@@ -197,9 +279,4 @@ pub(super) fn is_scalar_byte(byte: u8) -> bool {
 /// Whether `text` is a number or a literal. Python's `json` writes the last three by default, and reads them.
 pub(super) fn is_scalar(text: &[u8]) -> bool {
     matches!(text, b"true" | b"false" | b"null" | b"NaN" | b"Infinity" | b"-Infinity") || is_number(text)
-}
-
-fn scalar_length(rest: &[u8]) -> Option<usize> {
-    let length = rest.iter().take_while(|&&byte| is_scalar_byte(byte)).count();
-    is_scalar(&rest[..length]).then_some(length)
 }

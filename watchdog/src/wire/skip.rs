@@ -7,17 +7,17 @@
 
 use memchr::memchr;
 
-use super::blocks::{self, BLOCK, Kernel, Nesting, Quoting};
+use super::blocks::{self, BLOCK, Kernel, Last, Nesting, Quoting};
 
 /// So many blocks without a quote and a backslash promise more of them: then a search that is faster, and costs more to begin.
 const PLAIN: usize = 2;
 
-/// What a piece of input did to the value that is passed over.
+/// What more input did to the value that is passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The value ended just before this offset of the piece.
+    /// The value ended just before this offset.
     Ended(usize),
-    /// The piece is used up and the value still open.
+    /// The input is used up and the value still open.
     Open,
     /// Brackets that do not match, or a backslash outside of a string.
     Broken,
@@ -49,45 +49,45 @@ pub(super) struct SkipText {
 }
 
 impl SkipText {
-    /// Takes the next piece of the input, and finds the end of the string behind its closing quote. Not to be called again once
-    /// it answered something else than [`Step::Open`].
-    pub(super) fn feed(&mut self, text: &[u8]) -> Step {
-        struct Feed<'a>(&'a mut Escapes, &'a [u8]);
+    /// Takes what comes from an offset of the input on, and finds the end of the string behind its closing quote. Not to be called
+    /// again once it answered something else than [`Step::Open`].
+    pub(super) fn feed(&mut self, text: &[u8], from: usize) -> Step {
+        struct Feed<'a>(&'a mut Escapes, &'a [u8], usize);
         impl blocks::Work for Feed<'_> {
             type Output = Step;
             #[inline(always)]
             fn run(self, kernel: impl Kernel) -> Self::Output {
                 let mut escapes = *self.0;
-                let step = escapes.walk(self.1, kernel);
+                let step = escapes.walk(self.1, self.2, kernel);
                 *self.0 = escapes;
                 step
             }
         }
-        blocks::run(Feed(&mut self.escapes, text))
+        blocks::run(Feed(&mut self.escapes, text, from))
     }
 }
 
 impl Skip {
-    /// Takes the next piece of the input. Not to be called again once it answered something else than [`Step::Open`].
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Step {
-        struct Feed<'a>(&'a mut Skip, &'a [u8]);
+    /// Takes what comes from an offset of the input on. Not to be called again once it answered something else than [`Step::Open`].
+    pub(super) fn feed(&mut self, bytes: &[u8], from: usize) -> Step {
+        struct Feed<'a>(&'a mut Skip, &'a [u8], usize);
         impl blocks::Work for Feed<'_> {
             type Output = Step;
             #[inline(always)]
             fn run(self, kernel: impl Kernel) -> Self::Output {
                 // A copy of its own stays in registers.
                 let mut skip = *self.0;
-                let step = skip.walk(self.1, kernel);
+                let step = skip.walk(self.1, self.2, kernel);
                 *self.0 = skip;
                 step
             }
         }
-        blocks::run(Feed(self, bytes))
+        blocks::run(Feed(self, bytes, from))
     }
 
     #[inline(always)]
-    fn walk(&mut self, bytes: &[u8], kernel: impl Kernel) -> Step {
-        let mut at = 0;
+    fn walk(&mut self, bytes: &[u8], from: usize, kernel: impl Kernel) -> Step {
+        let mut at = from;
         while let Some(block) = bytes[at..].first_chunk() {
             let marks = kernel.quoting(block);
             let quotes = self.escapes.quotes(marks, BLOCK);
@@ -96,29 +96,24 @@ impl Skip {
                 at = self.escapes.pass_text(bytes, at + BLOCK, kernel);
                 continue;
             }
-            match self.block(block, marks.backslashes, quotes, kernel) {
+            match self.block(kernel.nesting(block), marks.backslashes, quotes, kernel) {
                 Step::Open => at += BLOCK,
                 Step::Ended(end) => return Step::Ended(at + end),
                 Step::Broken => return Step::Broken,
             }
         }
-        let rest = &bytes[at..];
-        if rest.is_empty() {
-            return Step::Open;
-        }
-        let block = blocks::filled(rest);
-        let marks = kernel.quoting(&block);
-        let quotes = self.escapes.quotes(marks, rest.len());
-        match self.block(&block, marks.backslashes, quotes, kernel) {
+        let Some(last) = Last::of(bytes, at) else { return Step::Open };
+        let marks = kernel.quoting(&last.block).behind(last.before);
+        let quotes = self.escapes.quotes(marks, BLOCK - last.before);
+        match self.block(kernel.nesting(&last.block).behind(last.before), marks.backslashes, quotes, kernel) {
             Step::Ended(end) => Step::Ended(at + end),
             step => step,
         }
     }
 
-    /// Takes a block with these backslashes, and these quotes that are not escaped.
+    /// Takes a block with these brackets and backslashes, and these quotes that are not escaped.
     #[inline(always)]
-    fn block(&mut self, block: &[u8; BLOCK], backslashes: u64, quotes: u64, kernel: impl Kernel) -> Step {
-        let nesting = kernel.nesting(block);
+    fn block(&mut self, nesting: Nesting, backslashes: u64, quotes: u64, kernel: impl Kernel) -> Step {
         let inside = kernel.prefix_xor(quotes) ^ self.inside;
         self.inside = (inside.cast_signed() >> (BLOCK - 1)).cast_unsigned();
         let stray = backslashes & !inside;
@@ -184,15 +179,13 @@ impl Nesting {
 
 impl Escapes {
     #[inline(always)]
-    fn walk(&mut self, text: &[u8], kernel: impl Kernel) -> Step {
-        let at = self.pass_text(text, 0, kernel);
-        let rest = &text[at..];
-        if rest.is_empty() {
-            return Step::Open;
-        }
-        let quotes = match rest.first_chunk() {
-            Some(block) => self.quotes(kernel.quoting(block), BLOCK),
-            None => self.quotes(kernel.quoting(&blocks::filled(rest)), rest.len()),
+    fn walk(&mut self, text: &[u8], from: usize, kernel: impl Kernel) -> Step {
+        let at = self.pass_text(text, from, kernel);
+        let quotes = if let Some(block) = text[at..].first_chunk() {
+            self.quotes(kernel.quoting(block), BLOCK)
+        } else {
+            let Some(last) = Last::of(text, at) else { return Step::Open };
+            self.quotes(kernel.quoting(&last.block).behind(last.before), BLOCK - last.before)
         };
         if quotes == 0 { Step::Open } else { Step::Ended(at + index(quotes) + 1) }
     }

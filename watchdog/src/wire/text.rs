@@ -9,44 +9,74 @@ use super::skip::{SkipText, Step};
 /// Bytes that are looked at word by word before a search that pays off only for long strings starts.
 const SHORT: usize = 48;
 
-/// The end of a string.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct End {
-    /// The offset of the quote that closes it.
-    pub(super) quote: usize,
-    /// Whether it is known to have no backslash.
-    pub(super) plain: bool,
+/// The offset of the quote that closes the string whose text begins at `start`.
+#[inline(always)]
+pub(super) fn end(line: &[u8], start: usize) -> Option<usize> {
+    match line.get(start..)?.first_chunk().and_then(|word| bits_to_quote(u64::from_le_bytes(*word))) {
+        Some(bits) => Some(start + (bits / 8) as usize),
+        None => long_end(line, start),
+    }
 }
 
-/// Finds the end of the string whose text begins at `start`.
-#[inline]
-pub(super) fn end(line: &[u8], start: usize) -> Option<End> {
-    let rest = line.get(start..)?;
-    let (words, _) = rest.as_chunks::<8>();
+/// The same for a string of more than seven bytes, with a backslash, or at the end of the line.
+#[inline(never)]
+pub(super) fn long_end(line: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
-    for word in words.iter().take(SHORT / 8) {
+    while at - start < SHORT {
+        let rest = line.get(at..)?;
+        let Some(word) = rest.first_chunk() else {
+            at += rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+            break;
+        };
         let word = u64::from_le_bytes(*word);
-        let hit = lowest_match(word, b'"') | lowest_match(word, b'\\');
-        if hit != 0 {
-            at += (hit.trailing_zeros() / 8) as usize;
-            if line[at] == b'"' {
-                return Some(End { quote: at, plain: true });
-            }
+        let marks = matches(word, b'"') | matches(word, b'\\');
+        if marks != 0 {
+            at += (marks.trailing_zeros() / 8) as usize;
             break;
         }
         at += 8;
     }
-    // A long string, an escaped one, or one that is close to the end of the line. No backslash was passed.
-    match SkipText::default().feed(line.get(at..)?) {
-        Step::Ended(length) => Some(End { quote: at + length - 1, plain: false }),
+    if line.get(at) == Some(&b'"') { Some(at) } else { far_end(line, at) }
+}
+
+/// The same for a long string or an escaped one, from a place in it on that is not escaped.
+#[inline(never)]
+fn far_end(line: &[u8], start: usize) -> Option<usize> {
+    match SkipText::default().feed(line, start) {
+        Step::Ended(end) => Some(end - 1),
         Step::Open | Step::Broken => None,
     }
 }
 
+/// How many bits stand before the first quote of a word, where none of them are a backslash.
+#[inline(always)]
+pub(super) const fn bits_to_quote(word: u64) -> Option<u32> {
+    let quotes = matches(word, b'"');
+    if quotes == 0 {
+        return None;
+    }
+    let bits = quotes.trailing_zeros() & !7;
+    if matches(word & up_to_quote(bits), b'\\') == 0 { Some(bits) } else { None }
+}
+
+/// The part of a word that so many bits and a quote take.
+#[inline(always)]
+pub(super) const fn up_to_quote(bits: u32) -> u64 {
+    u64::MAX >> (56 - bits)
+}
+
+/// A text of less than eight bytes and a quote as a word, the rest zeros.
+#[inline(always)]
+pub(super) fn as_word(text: &[u8]) -> Option<u64> {
+    let word = || text.iter().rev().fold(u64::from(b'"'), |word, byte| word << 8 | u64::from(*byte));
+    (text.len() < 8).then(word)
+}
+
 /// The high bit of each byte that equals `wanted`; bits above the lowest such bit may be wrong.
-fn lowest_match(word: u64, wanted: u8) -> u64 {
+#[inline(always)]
+const fn matches(word: u64, wanted: u8) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    let difference = word ^ (ONES * u64::from(wanted));
+    let difference = word ^ (ONES * wanted as u64);
     difference.wrapping_sub(ONES) & !difference & (ONES << 7)
 }
 
@@ -78,6 +108,11 @@ pub(super) fn read(text: &[u8]) -> Text<'_> {
     }
 }
 
+/// The text between a string's quotes as it is meant, sound or not.
+pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
+    unescape(text).0
+}
+
 /// Reads a string that is only shown to people: what is not text becomes U+FFFD.
 pub(super) fn read_lossy(text: &[u8]) -> Cow<'_, str> {
     match read(text) {
@@ -89,7 +124,7 @@ pub(super) fn read_lossy(text: &[u8]) -> Cow<'_, str> {
 /// The text between the quotes of `raw`, where that is one whole JSON string.
 pub(super) fn unquote(raw: &[u8]) -> Option<&[u8]> {
     let quote = match raw {
-        [b'"', ..] => end(raw, 1)?.quote,
+        [b'"', ..] => end(raw, 1)?,
         _ => return None,
     };
     (quote + 1 == raw.len()).then(|| &raw[1..quote])
@@ -201,7 +236,7 @@ mod tests {
                 line.extend_from_slice(br#"" x"y"#);
                 let first = length + backslashes;
                 let expected = if backslashes % 2 == 0 { first } else { first + 3 };
-                assert_eq!(end(&line, 0).map(|end| end.quote), Some(expected), "{length} {backslashes}");
+                assert_eq!(end(&line, 0), Some(expected), "{length} {backslashes}");
             }
         }
         assert_eq!(end(b"abc", 0), None);

@@ -8,6 +8,7 @@ use std::arch::x86_64::{
     __m256i, _mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_set1_epi8, _mm256_cmpeq_epi8,
     _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_setr_epi64x, _mm256_slli_epi16,
 };
+use std::sync::LazyLock;
 
 use super::{BLOCK, CURLY, Kernel, Nesting, Quoting, Work};
 
@@ -15,14 +16,18 @@ use super::{BLOCK, CURLY, Kernel, Nesting, Quoting, Work};
 #[derive(Clone, Copy)]
 struct Avx2(());
 
+/// Whether the processor has all of the instructions. To ask for them one by one takes as long as to look at a block.
+static FOUND: LazyLock<bool> = LazyLock::new(|| {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("pclmulqdq")
+        && is_x86_feature_detected!("popcnt")
+});
+
 /// Does the work where the processor can, or gives it back.
 #[inline]
 pub(super) fn run<W: Work>(work: W) -> Result<W::Output, W> {
-    let found = is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("pclmulqdq")
-        && is_x86_feature_detected!("popcnt");
-    if !found {
+    if !*FOUND {
         return Err(work);
     }
     // SAFETY: the processor has all that the function is compiled for.
