@@ -15,7 +15,7 @@ use super::text;
 /// What most messages begin with.
 const BEGIN: &[u8] = br#"{"jsonrpc":"2.0","#;
 /// Lines up to this length are looked at for ASCII first; in bytes.
-const SHORT: usize = 1 << 10;
+const SHORT: usize = 256;
 
 /// What one line is.
 #[derive(Debug, Clone, PartialEq, Eq)]

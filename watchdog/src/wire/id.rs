@@ -68,11 +68,14 @@ impl Id {
 
     #[inline(never)]
     fn parse_other(raw: &[u8]) -> Option<Self> {
-        let mut canonical = false;
+        if let [b'"', text @ .., b'"'] = raw
+            && text::is_plain(text)
+            && let Ok(text) = std::str::from_utf8(text)
+        {
+            return Some(Self::text(text));
+        }
         let key = if raw.first() == Some(&b'"') {
-            let text = text::unquote(raw)?;
-            canonical = text.iter().all(|&byte| byte >= b' ' && byte != b'\\');
-            match text::read(text) {
+            match text::read(text::unquote(raw)?) {
                 Text::Sound(text) => IdKey::Text(text.into()),
                 Text::Unsound(bytes) => {
                     return Some(Self { key: IdKey::Opaque(bytes.into()), raw: Some(raw.into()) });
@@ -82,7 +85,7 @@ impl Id {
             number::read(raw)?.into()
         };
         let made = Self { key, raw: None };
-        Some(if canonical || *made.raw() == *raw { made } else { Self { raw: Some(raw.into()), ..made } })
+        Some(if *made.raw() == *raw { made } else { Self { raw: Some(raw.into()), ..made } })
     }
 
     /// The id of an integer.

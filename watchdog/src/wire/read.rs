@@ -222,18 +222,24 @@ impl<'a> Name<'a> {
                 return Some((name, start + length + 1));
             }
         }
-        let quote = text::long_end(line, start)?;
-        let spelled = line.get(start..quote)?;
-        Some((Self { spelled, word: Self::word(spelled) }, quote + 1))
+        let (quote, word) = match text::plain_end(line, start) {
+            Ok(quote) => (quote, text::as_word(line.get(start..quote)?).unwrap_or(Self::LONG)),
+            Err(at) => Self::read_far(line, start, at)?,
+        };
+        Some((Self { spelled: line.get(start..quote)?, word }, quote + 1))
     }
 
+    /// Finds the closing quote of a name that is long or escaped from a place in it on, and its word.
+    #[cold]
     #[inline(never)]
-    fn word(spelled: &[u8]) -> u64 {
-        if spelled.contains(&b'\\') {
-            text::as_word(&text::unescaped(spelled)).unwrap_or(Self::ESCAPED)
-        } else {
-            text::as_word(spelled).unwrap_or(Self::LONG)
-        }
+    fn read_far(line: &[u8], start: usize, at: usize) -> Option<(usize, u64)> {
+        let quote = text::far_end(line, at)?;
+        let spelled = line.get(start..quote)?;
+        let word = match spelled.contains(&b'\\') {
+            true => text::as_word(&text::unescaped(spelled)).unwrap_or(Self::ESCAPED),
+            false => Self::LONG,
+        };
+        Some((quote, word))
     }
 }
 

@@ -9,23 +9,29 @@ use super::skip::{SkipText, Step};
 /// Bytes that are looked at word by word before a search that pays off only for long strings starts.
 const SHORT: usize = 48;
 
+/// The lowest bit of each byte of a word.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
 /// The offset of the quote that closes the string whose text begins at `start`.
 #[inline(always)]
 pub(super) fn end(line: &[u8], start: usize) -> Option<usize> {
     match line.get(start..)?.first_chunk().and_then(|word| bits_to_quote(u64::from_le_bytes(*word))) {
         Some(bits) => Some(start + (bits / 8) as usize),
-        None => long_end(line, start),
+        None => match plain_end(line, start) {
+            Ok(quote) => Some(quote),
+            Err(at) => far_end(line, at),
+        },
     }
 }
 
-/// The same for a string of more than seven bytes, with a backslash, or at the end of the line.
+/// The same for a string that is not so short, if it is not long and has no backslash; else a place in it that is not escaped.
 #[inline(never)]
-pub(super) fn long_end(line: &[u8], start: usize) -> Option<usize> {
+pub(super) fn plain_end(line: &[u8], start: usize) -> Result<usize, usize> {
     let mut at = start;
     while at - start < SHORT {
-        let rest = line.get(at..)?;
+        let Some(rest) = line.get(at..) else { break };
         let Some(word) = rest.first_chunk() else {
-            at += rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+            at += rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\')).count();
             break;
         };
         let word = u64::from_le_bytes(*word);
@@ -36,12 +42,12 @@ pub(super) fn long_end(line: &[u8], start: usize) -> Option<usize> {
         }
         at += 8;
     }
-    if line.get(at) == Some(&b'"') { Some(at) } else { far_end(line, at) }
+    if line.get(at) == Some(&b'"') { Ok(at) } else { Err(at) }
 }
 
 /// The same for a long string or an escaped one, from a place in it on that is not escaped.
 #[inline(never)]
-fn far_end(line: &[u8], start: usize) -> Option<usize> {
+pub(super) fn far_end(line: &[u8], start: usize) -> Option<usize> {
     match SkipText::default().feed(line, start) {
         Step::Ended(end) => Some(end - 1),
         Step::Open | Step::Broken => None,
@@ -75,9 +81,25 @@ pub(super) fn as_word(text: &[u8]) -> Option<u64> {
 /// The high bit of each byte that equals `wanted`; bits above the lowest such bit may be wrong.
 #[inline(always)]
 const fn matches(word: u64, wanted: u8) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
     let difference = word ^ (ONES * wanted as u64);
     difference.wrapping_sub(ONES) & !difference & (ONES << 7)
+}
+
+/// Whether a text has no quote, no backslash and no control character.
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    let is_plain = |word| matches(word, b'"') | matches(word, b'\\') | controls(word) == 0;
+    let (words, rest) = text.as_chunks();
+    words.iter().all(|word| is_plain(u64::from_le_bytes(*word)))
+        && match text.last_chunk() {
+            Some(word) => is_plain(u64::from_le_bytes(*word)),
+            None => rest.iter().all(|byte| !matches!(byte, b'"' | b'\\' | ..b' ')),
+        }
+}
+
+/// The high bit of each byte that is a control character of ASCII but DEL; bits above the lowest such bit may be wrong.
+#[inline(always)]
+const fn controls(word: u64) -> u64 {
+    word.wrapping_sub(ONES * b' ' as u64) & !word & (ONES << 7)
 }
 
 /// What a string says.
