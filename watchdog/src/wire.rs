@@ -21,6 +21,7 @@ mod read;
 mod samples;
 mod skip;
 mod text;
+mod utf8;
 
 /// A place inside a line: `start..end` in bytes.
 pub type Span = std::ops::Range<usize>;

@@ -21,6 +21,14 @@ pub(super) struct Seen {
     pub(super) is_utf8: bool,
 }
 
+impl Seen {
+    #[cold]
+    #[inline(never)]
+    fn scan(&self) -> Scan {
+        self.scan.clone()
+    }
+}
+
 impl Framed {
     pub(super) const fn new(bytes: Bytes, seen: Option<Box<Seen>>) -> Self {
         Self { bytes, seen }
@@ -32,7 +40,7 @@ impl Framed {
     pub fn scan(&self) -> Scan {
         match &self.seen {
             None => head::scan(&self.bytes),
-            Some(seen) => seen.scan.clone(),
+            Some(seen) => seen.scan(),
         }
     }
 

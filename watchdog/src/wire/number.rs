@@ -155,6 +155,34 @@ mod tests {
     }
 
     #[test]
+    fn short_integers_are_taken_for_what_they_are() {
+        for length in 1..12 {
+            let digits = &"123456789012"[..length];
+            for (behind, known) in
+                [(",\"a\":123", true), ("}       ", true), ("]  ,    ", false), (".5,     ", false), ("e1,", false)]
+            {
+                let text = format!("{digits}{behind}");
+                let expected = (known && length < 8).then_some(length);
+                assert_eq!(short_integer(text.as_bytes()), expected, "{text}");
+            }
+        }
+        for text in [
+            "0,      ",
+            "01,     ",
+            "-1,     ",
+            ",       ",
+            "1a,     ",
+            "1/,     ",
+            "1:,     ",
+            "1\u{b1},    ",
+            "1,",
+            "1",
+        ] {
+            assert_eq!(short_integer(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
     fn what_json_does_not_call_a_number_is_none() {
         for text in
             ["", "-", "+1", "01", "-01", "1.", ".5", "1e", "1e+", "0x1", "1 ", "NaN", "Infinity", "-Infinity", "1.2.3"]

@@ -5,7 +5,7 @@
 
 use super::Span;
 use super::number::{self, is_number};
-use super::skip::{Skip, Step};
+use super::skip;
 use super::text;
 
 /// How a cursor passes over the values that may be long.
@@ -26,12 +26,9 @@ impl Pass for AtOnce {
         Some(text::end(line, start + 1)? + 1)
     }
 
-    #[inline(never)]
+    #[inline]
     fn nested(self, line: &[u8], start: usize) -> Option<usize> {
-        match Skip::default().feed(line, start) {
-            Step::Ended(end) => Some(end),
-            Step::Open | Step::Broken => None,
-        }
+        skip::end(line, start)
     }
 }
 

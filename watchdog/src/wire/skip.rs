@@ -67,6 +67,22 @@ impl SkipText {
     }
 }
 
+/// The end of the object or array that begins at an offset of a text, which is there as a whole; `None` where it has none, or is malformed.
+pub(super) fn end(text: &[u8], start: usize) -> Option<usize> {
+    struct Whole<'a>(&'a [u8], usize);
+    impl blocks::Work for Whole<'_> {
+        type Output = Option<usize>;
+        #[inline(always)]
+        fn run(self, kernel: impl Kernel) -> Self::Output {
+            match Skip::default().walk(self.0, self.1, kernel) {
+                Step::Ended(end) => Some(end),
+                Step::Open | Step::Broken => None,
+            }
+        }
+    }
+    blocks::run(Whole(text, start))
+}
+
 impl Skip {
     /// Takes what comes from an offset of the input on. Not to be called again once it answered something else than [`Step::Open`].
     pub(super) fn feed(&mut self, bytes: &[u8], from: usize) -> Step {

@@ -266,6 +266,57 @@ mod tests {
     }
 
     #[test]
+    fn a_quote_is_found_in_a_word_unless_a_backslash_stands_before_it() {
+        let bits = |word: &[u8; 8]| bits_to_quote(u64::from_le_bytes(*word));
+        for at in 0..8 {
+            for other in [b'a', b'!', b'#', b'[', b']', 0, 0x80, b'"' | 0x80, b'\\' | 0x80, 0xFF] {
+                let mut word = [other; 8];
+                assert_eq!(bits(&word), None);
+                word[at] = b'"';
+                assert_eq!(bits(&word).map(|bits| bits as usize), Some(8 * at), "{word:?}");
+                for before in 0..at {
+                    let escaped = [&word[..before], b"\\", &word[before + 1..]].concat();
+                    assert_eq!(bits(escaped.as_slice().try_into().expect("eight bytes")), None);
+                }
+                for behind in at + 1..8 {
+                    word[behind] = b'\\';
+                    assert_eq!(bits(&word).map(|bits| bits as usize), Some(8 * at), "{word:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_less_than_eight_bytes_have_words_of_their_own() {
+        let texts = ["", "\0", "\0\0", "\"", "\"\0", "id", "id\0", "id\"", "jsonrpc", "jsonrp", "\u{ff}"];
+        for (at, text) in texts.iter().enumerate() {
+            let equal: Vec<usize> = (0..texts.len())
+                .filter(|&other| as_word(texts[other].as_bytes()) == as_word(text.as_bytes()))
+                .collect();
+            assert_eq!(equal, [at]);
+        }
+        assert_eq!(as_word(b"id"), Some(u64::from_le_bytes(*b"id\"\0\0\0\0\0")));
+        assert_eq!(as_word(b"12345678"), None);
+    }
+
+    #[test]
+    fn what_is_not_plain_is_found_in_every_place() {
+        for length in 0..40 {
+            for other in [b'a', b' ', b'!', 0x7F, 0x80, 0xFF] {
+                let mut text = vec![other; length];
+                assert!(is_plain(&text));
+                for at in 0..length {
+                    for byte in [b'"', b'\\', 0, 0x1F, b'\n'] {
+                        text[at] = byte;
+                        assert!(!is_plain(&text), "{text:?}");
+                    }
+                    text[at] = other;
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_string_with_more_behind_it_is_not_one_string() {
         assert_eq!(unquote(br#""a\"b""#), Some(&br#"a\"b"#[..]));
         assert_eq!(unquote(br#""a"b""#), None);

@@ -100,6 +100,71 @@ fn the_last_of_duplicate_keys_counts_whatever_it_holds() {
 }
 
 #[test]
+fn names_are_what_they_mean_wherever_they_stand() {
+    let known = |name: &str, before: &str, behind: &str| {
+        let line = format!(r#"{{{before}"method":"x","{name}":5{behind}}}"#);
+        let head = head(&line);
+        (head.id.is_some(), at(&line, head.id.as_ref()).is_none_or(|id| id == "5"))
+    };
+    for before in ["", r#""jsonrpc":"2.0","#, r#""jsonrpc": "2.0", "#, r#" "jsonrpc" : "2.0" , "#] {
+        for behind in ["", " ", r#","a":1"#, r#","a":"a longer one, so that names stand far from the end of the line""#]
+        {
+            for name in ["id", r"\u0069d", r"i\u0064", r"\u0069\u0064"] {
+                assert_eq!(known(name, before, behind), (true, true), "{name} {before} {behind}");
+            }
+            for name in [
+                "i",
+                "idd",
+                "Id",
+                "id\0",
+                r"id\u0000",
+                r#"id\""#,
+                r"id\\",
+                r"\id",
+                "",
+                r"\u0069d\u0000\u0000\u0000\u0000\u0000\u0000",
+            ] {
+                assert_eq!(known(name, before, behind), (false, true), "{name} {before} {behind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_names_are_what_they_mean_too() {
+    let is_token = |name: &str| {
+        let line = format!(r#"{{"method":"x","params":{{"{name}":"5"}}}}"#);
+        head(&line).progress_token.is_some()
+    };
+    assert!(
+        is_token("progressToken")
+            && is_token(r"progress\u0054oken")
+            && is_token(&r"progress\u0054oken".replace('p', r"\u0070"))
+    );
+    for name in [
+        "progressTokeN",
+        "progressTok",
+        "progressToken2",
+        r"progressToken\u0000",
+        r"progress\Token",
+        r#"progressToken\""#,
+    ] {
+        assert!(!is_token(name), "{name}");
+    }
+    assert!(!is_token(&"progressToken".repeat(10)) && !is_token(&r"progress\u0054oken".repeat(10)));
+}
+
+#[test]
+fn a_beginning_is_only_a_beginning() {
+    assert_eq!(scan(br#"{"jsonrpc":"2.0","#), Scan::NotJson);
+    assert_eq!(scan(br#"{"jsonrpc":"2.0",}"#), Scan::NotJson);
+    assert_eq!(scan(br#"{"jsonrpc":"2.0"}"#), Scan::NotAMessage(None));
+    assert_eq!(scan(br#"{"jsonrpc":"2.0","id":3}"#), Scan::NotAMessage(Some(22..23)));
+    assert!(head(r#"{"jsonrpc":"2.0","method":"x"}"#).jsonrpc && head(r#"{"method":"x","jsonrpc":"2.0"}"#).jsonrpc);
+    assert!(!head(r#"{"method":"x"}"#).jsonrpc);
+}
+
+#[test]
 fn what_is_torn_or_glued_is_not_json() {
     for line in [
         "",
