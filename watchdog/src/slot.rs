@@ -10,7 +10,7 @@ mod drive;
 mod manage;
 mod reports;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
@@ -82,6 +82,9 @@ pub struct Driver {
     effects: Vec<Effect>,
     /// Whether something has changed that others than the two sides may have to be asked about again in this poll.
     stirred: bool,
+    /// Whether a turn has left lines that were read for the next one.
+    server_lines_left: bool,
+    client_lines_left: bool,
     exit: Option<Exit>,
     /// When a client that has left is given up with what it has not taken.
     next_session_at: Option<std::time::Instant>,
@@ -151,6 +154,8 @@ impl Driver {
             quiet: Quiet::default(),
             effects: Vec::new(),
             stirred: true,
+            server_lines_left: false,
+            client_lines_left: false,
             exit: None,
             next_session_at: None,
             client_spoke: false,
@@ -236,15 +241,20 @@ impl Driver {
     /// Carries out what the core decided, in order. What an effect causes comes before the effects that follow it. `now` is
     /// the time of the turn.
     fn carry_out(&mut self, now: std::time::Instant) {
-        let mut effects = VecDeque::from(std::mem::take(&mut self.effects));
-        while let Some(effect) = effects.pop_front() {
+        if self.effects.is_empty() {
+            return;
+        }
+        // The next one is the last.
+        let mut effects = std::mem::take(&mut self.effects);
+        effects.reverse();
+        while let Some(effect) = effects.pop() {
             self.effect(now, effect);
-            while let Some(caused) = self.effects.pop() {
-                effects.push_front(caused);
+            if !self.effects.is_empty() {
+                effects.extend(self.effects.drain(..).rev());
             }
         }
         // The buffer is used again.
-        self.effects = effects.into();
+        self.effects = effects;
     }
 
     fn effect(&mut self, now: std::time::Instant, effect: Effect) {
@@ -299,7 +309,7 @@ impl Driver {
             }
             Effect::Manage { call, tool, arguments } => self.managed.start(call, tool, arguments),
             Effect::EndManage(call) => self.managed.end(call),
-            Effect::Emit(kind) => self.emit(now, kind),
+            Effect::Emit(kind) => self.emit(now, *kind),
             Effect::Count(count) => self.meter.count(count),
             Effect::Stray(line) => self.log.stray(&line),
             Effect::Exit(exit) => self.exit = Some(exit),

@@ -30,7 +30,10 @@ pub enum News {
         exit: Exit,
     },
     /// The server said something: take [`Runtime::next_line`] until there is none.
-    Read,
+    Read {
+        /// Whether nothing more can be new before the task is woken.
+        spent: bool,
+    },
     /// Its output, or it itself, has ended: take [`Runtime::next_line`] until there is none. More news follow.
     Drained,
     /// It ended, closed its output, or cannot be talked to. Once.

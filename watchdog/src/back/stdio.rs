@@ -139,6 +139,9 @@ impl StdioRuntime {
         let Some(stderr) = &mut self.stderr else { return };
         let mut read = 0;
         while read < READ_STDERR {
+            if stderr.is_spent() {
+                return;
+            }
             self.scratch.clear();
             self.scratch.reserve(READ_STDERR);
             match stderr.poll_read(cx, &mut self.scratch) {
@@ -234,10 +237,14 @@ impl StdioRuntime {
     }
 
     fn poll_stdout(&mut self, cx: &mut Context<'_>) -> Poll<News> {
-        let Some(stdout) = &mut self.stdout else { return Poll::Pending };
+        let Some(stdout) = self.stdout.as_mut().filter(|stdout| !stdout.is_spent()) else { return Poll::Pending };
         match stdout.poll_read(cx, self.lines.spare(READ)) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(n)) if n > 0 => Poll::Ready(News::Read),
+            Poll::Ready(Ok(n)) if n > 0 => {
+                // A wait that has to be polled comes after all that was read.
+                let spent = stdout.is_spent() && self.explanation.is_none();
+                Poll::Ready(News::Read { spent })
+            }
             Poll::Ready(end) => {
                 self.stdout = None;
                 self.drop_torn_line();

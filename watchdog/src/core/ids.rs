@@ -1,6 +1,13 @@
 //! Small identities that keep late news from being taken for fresh ones.
 
+use std::collections::HashMap;
 use std::fmt;
+
+use crate::wire::id::IdKey;
+
+/// What is in flight, by its id. Every message is looked up in one: the hash is a fast one, seeded so that a peer cannot choose
+/// ids that collide.
+pub(super) type InFlight<T> = HashMap<IdKey, T, foldhash::fast::RandomState>;
 
 /// Counts the attempts to start a slot's server, from 1. Whatever a process says carries its generation; what does not
 /// carry the current one is stale.

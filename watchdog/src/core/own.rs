@@ -3,11 +3,10 @@
 //! An id is of the client's own kind, since some servers ignore the other one, and never one that the client has in
 //! flight. Integers come from a range inside i32 and far from where clients count (wire.md, "Probes on the wire").
 
-use std::collections::HashMap;
 use std::time::Instant;
 
 use super::catalog::ListKind;
-use super::ids::CallId;
+use super::ids::{CallId, InFlight};
 use crate::wire::id::{Id, IdKey};
 
 /// The lowest integer id of our own.
@@ -48,7 +47,7 @@ pub struct OwnRequest {
 /// The table.
 #[derive(Debug)]
 pub struct Own {
-    open: HashMap<IdKey, OwnRequest>,
+    open: InFlight<OwnRequest>,
     next: i64,
 }
 
@@ -56,7 +55,7 @@ impl Own {
     /// An empty table; `seed` moves the first id, so that two watchdogs in a row differ.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { open: HashMap::new(), next: i64::try_from(seed % 100_000_000).unwrap_or(0) }
+        Self { open: InFlight::default(), next: i64::try_from(seed % 100_000_000).unwrap_or(0) }
     }
 
     /// Makes an id that is not in flight. `taken` tells which ids the client uses.

@@ -17,7 +17,10 @@ pub enum Input {
     /// A client has come.
     Came,
     /// It said something: take [`Client::next_line`] until there is none.
-    Read,
+    Read {
+        /// Whether nothing more can be new before the task is woken.
+        spent: bool,
+    },
     /// It closed its sending side, but what it wrote before is not read yet. At most once.
     HungUp,
     /// It closed its sending side, and all that it wrote is read. Once.
@@ -64,9 +67,12 @@ impl Client {
         }
         let Some(source) = &mut self.source else { return Poll::Pending };
         let end = if wanted {
+            if source.is_spent() {
+                return Poll::Pending;
+            }
             match source.poll_read(cx, self.lines.spare(READ)) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(n)) if n > 0 => return Poll::Ready(Input::Read),
+                Poll::Ready(Ok(n)) if n > 0 => return Poll::Ready(Input::Read { spent: source.is_spent() }),
                 Poll::Ready(end) => end.err(),
             }
         } else {

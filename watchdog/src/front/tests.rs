@@ -36,7 +36,7 @@ async fn who_comes_right_after_a_client_has_left_is_not_turned_away() {
     front.forget_client();
     assert_eq!(input(&mut front).await, Input::Came);
     second.write_all(b"{}\n").unwrap();
-    assert_eq!(input(&mut front).await, Input::Read);
+    assert_eq!(input(&mut front).await, Input::Read { spent: false });
     second.set_nonblocking(true).unwrap();
     assert_eq!(second.read(&mut [0; 9]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "it was told nothing");
 }

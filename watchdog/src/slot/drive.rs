@@ -26,7 +26,7 @@ impl Driver {
             if turn > 1 {
                 now = self.clock.now();
             }
-            let mut busy = self.turn(cx, now) | self.flush(cx);
+            let mut busy = self.turn(cx, now) | self.flush(cx) | self.stirred;
             if let Some(exit) = self.exit {
                 if !self.goes_on_after(exit) {
                     return Poll::Ready(exit);
@@ -51,7 +51,7 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Looks once at everything that may be new. Whether something was.
+    /// Looks once at everything that may be new. Whether there may be more.
     ///
     /// Messages are what is new most of the time, and both sides are looked at until they have none. All else has told that
     /// it will wake us, and is not asked again for each message.
@@ -91,21 +91,27 @@ impl Driver {
         true
     }
 
-    /// The server is held back while the client does not take what it said.
+    /// The server is held back while the client does not take what it said. Whether there may be more to see.
     fn look_at_server(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
         // What an earlier turn has left comes before anything new, the server's end above all.
-        if self.take_server_lines(now) {
+        if self.server_lines_left {
+            self.take_server_lines(now);
             return true;
         }
         let wanted = self.front.backlog() < FULL;
         let Some((generation, runtime)) = &mut self.runtime else { return false };
         let generation = *generation;
         let Poll::Ready(news) = runtime.poll_news(cx, wanted) else { return false };
+        let mut more = true;
         match news {
             News::Started { pid } => self.core.started(now, generation, pid, &mut self.effects),
             News::CannotStart { why, exit } => self.core.cannot_start(now, generation, why, exit, &mut self.effects),
-            News::Read if self.take_server_lines(now) => {}
-            News::Read => self.core.heard(now, generation),
+            News::Read { spent } => {
+                if !self.take_server_lines(now) {
+                    self.core.heard(now, generation);
+                }
+                more = !spent | self.server_lines_left;
+            }
             News::Drained => {
                 self.take_server_lines(now);
             }
@@ -118,37 +124,39 @@ impl Driver {
             }
         }
         self.carry_out(now);
-        true
+        more
     }
 
     /// Takes what was read, as much as one turn may. Whether there was a line.
     fn take_server_lines(&mut self, now: Instant) -> bool {
-        let mut some = false;
-        for _ in 0..LINES {
-            let Some((generation, runtime)) = &mut self.runtime else { break };
+        self.server_lines_left = false;
+        for taken in 0..LINES {
+            let Some((generation, runtime)) = &mut self.runtime else { return taken > 0 };
             let generation = *generation;
-            let Some(line) = runtime.next_line() else { break };
-            some = true;
+            let Some(line) = runtime.next_line() else { return taken > 0 };
             match line {
                 Line::Whole(line) => self.core.server_line(now, generation, line, &mut self.effects),
                 Line::TooLong(line) => self.core.server_oversized(now, generation, &line, &mut self.effects),
             }
             self.carry_out(now);
         }
-        some
+        self.server_lines_left = true;
+        true
     }
 
-    /// The client is held back while the server does not take what it said.
+    /// The client is held back while the server does not take what it said. Whether there may be more to see.
     fn look_at_client(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        if self.take_client_lines(now) {
+        if self.client_lines_left {
+            self.take_client_lines(now);
             return true;
         }
         let wanted =
             self.runtime.as_ref().is_none_or(|(_, runtime)| runtime.backlog() < FULL) && self.front.backlog() < FULL;
         let Poll::Ready(input) = self.front.poll_input(cx, wanted, self.core.is_closing()) else { return false };
         match input {
-            Input::Read => {
+            Input::Read { spent } => {
                 self.take_client_lines(now);
+                return !spent | self.client_lines_left;
             }
             Input::Came => {
                 self.client_spoke = false;
@@ -167,12 +175,11 @@ impl Driver {
         true
     }
 
-    /// Takes what was read, as much as one turn may. Whether there was a line.
-    fn take_client_lines(&mut self, now: Instant) -> bool {
-        let mut some = false;
+    /// Takes what was read, as much as one turn may.
+    fn take_client_lines(&mut self, now: Instant) {
+        self.client_lines_left = false;
         for _ in 0..LINES {
-            let Some(line) = self.front.next_line() else { break };
-            some = true;
+            let Some(line) = self.front.next_line() else { return };
             self.client_spoke = true;
             self.meter.messages_in.add(1);
             match line {
@@ -184,7 +191,7 @@ impl Driver {
             }
             self.carry_out(now);
         }
-        some
+        self.client_lines_left = true;
     }
 
     fn look_at_chain(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
@@ -231,13 +238,18 @@ impl Driver {
     /// Writes what both sides take. Whether one of them has room again: the other one, which was held back and not looked
     /// at, has to be looked at now, since nothing else would wake us for it.
     fn flush(&mut self, cx: &mut Context<'_>) -> bool {
-        let full = self.front.backlog() >= FULL;
-        let _ = self.front.flush(cx);
-        let mut eased = full && self.front.backlog() < FULL;
+        let mut eased = false;
+        let waiting = self.front.backlog();
+        if waiting > 0 {
+            _ = self.front.flush(cx);
+            eased |= waiting >= FULL && self.front.backlog() < FULL;
+        }
         if let Some((_, runtime)) = &mut self.runtime {
-            let full = runtime.backlog() >= FULL;
-            runtime.flush(cx);
-            eased |= full && runtime.backlog() < FULL;
+            let waiting = runtime.backlog();
+            if waiting > 0 {
+                runtime.flush(cx);
+                eased |= waiting >= FULL && runtime.backlog() < FULL;
+            }
         }
         self.stirred |= eased;
         eased

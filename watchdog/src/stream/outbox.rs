@@ -28,10 +28,12 @@ struct Piece {
 /// The queue.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// The line that has begun, and how much of it (with its line end) is written.
-    begun: Option<(Piece, usize)>,
-    urgent: VecDeque<Piece>,
-    ordinary: VecDeque<Piece>,
+    /// What waits: the line that has begun, the urgent ones, the others.
+    pieces: VecDeque<Piece>,
+    /// How much of the first line (with its line end) is written.
+    written: usize,
+    /// How many urgent lines wait that have not begun.
+    urgent: usize,
     /// Bytes that wait.
     backlog: usize,
     /// Room for what is written at once.
@@ -42,8 +44,18 @@ impl Outbox {
     /// Queues a line, without its line end. `tag` names it should it come back; 0 for a line that is not worth that.
     pub fn push(&mut self, line: Bytes, tag: u64, urgent: bool) {
         self.backlog += line.len() + 1;
-        let lane = if urgent { &mut self.urgent } else { &mut self.ordinary };
-        lane.push_back(Piece { line, tag });
+        let piece = Piece { line, tag };
+        if urgent {
+            self.pieces.insert(self.begun() + self.urgent, piece);
+            self.urgent += 1;
+        } else {
+            self.pieces.push_back(piece);
+        }
+    }
+
+    /// How many lines have begun.
+    const fn begun(&self) -> usize {
+        if self.written > 0 { 1 } else { 0 }
     }
 
     /// Bytes that wait.
@@ -57,66 +69,63 @@ impl Outbox {
     /// # Errors
     /// What the write says.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<()>> {
-        while self.backlog > 0 {
-            let written = ready!(self.poll_once(cx, sink))?;
-            self.advance(written);
+        while let Some(first) = self.pieces.front() {
+            let is_long = first.line.len() > SHORT;
+            let written = if is_long { self.write_long(cx, sink) } else { self.write_short(cx, sink) };
+            self.advance(ready!(written)?);
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Writes the long lines that come first, or the short ones.
-    fn poll_once(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
-        let begun = self.begun.iter().map(|(piece, written)| (piece, *written));
-        let waiting = self.urgent.iter().chain(&self.ordinary).map(|piece| (piece, 0));
-        let mut pieces = begun.chain(waiting).peekable();
-        let is_long = |(piece, _): &(&Piece, usize)| piece.line.len() > SHORT;
-        if pieces.peek().is_some_and(is_long) {
-            let (mut slices, mut used) = ([IoSlice::new(b"\n"); 2 * LONG], 0);
-            for ((piece, written), pair) in pieces.take_while(is_long).zip(slices.chunks_exact_mut(2)) {
-                pair[0] = IoSlice::new(&piece.line[written..]);
-                used += pair.len();
-            }
-            return sink.poll_write(cx, &slices[..used]);
+    /// Writes the long lines that come first.
+    fn write_long(&self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
+        let (mut slices, mut used, mut written) = ([IoSlice::new(b"\n"); 2 * LONG], 0, self.written);
+        let long = self.pieces.iter().take_while(|piece| piece.line.len() > SHORT);
+        for (piece, pair) in long.zip(slices.chunks_exact_mut(2)) {
+            pair[0] = IoSlice::new(&piece.line[std::mem::take(&mut written)..]);
+            used += pair.len();
         }
+        sink.poll_write(cx, &slices[..used])
+    }
+
+    /// Writes the short lines that come first.
+    fn write_short(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
         self.copied.clear();
-        for (piece, written) in pieces.take_while(|piece| !is_long(piece)) {
-            if self.copied.len() + piece.line.len() >= COPIED {
+        let mut written = self.written;
+        for piece in &self.pieces {
+            if piece.line.len() > SHORT || self.copied.len() + piece.line.len() >= COPIED {
                 break;
             }
-            self.copied.extend_from_slice(&piece.line[written..]);
+            self.copied.extend_from_slice(&piece.line[std::mem::take(&mut written)..]);
             self.copied.push(b'\n');
         }
         sink.poll_write(cx, &[IoSlice::new(&self.copied)])
     }
 
     /// Accounts for bytes that were written.
-    fn advance(&mut self, mut written: usize) {
+    fn advance(&mut self, written: usize) {
         self.backlog -= written;
-        while written > 0 {
-            let Some((piece, done)) = self.begun.take().or_else(|| self.next().map(|piece| (piece, 0))) else {
-                return;
-            };
-            let whole = piece.line.len() + 1;
-            let left = whole - done;
-            if written < left {
-                self.begun = Some((piece, done + written));
-                return;
-            }
-            written -= left;
+        let begun = self.begun();
+        let mut whole = 0;
+        self.written += written;
+        while let Some(first) = self.pieces.front()
+            && self.written > first.line.len()
+        {
+            self.written -= first.line.len() + 1;
+            self.pieces.pop_front();
+            whole += 1;
         }
-    }
-
-    fn next(&mut self) -> Option<Piece> {
-        self.urgent.pop_front().or_else(|| self.ordinary.pop_front())
+        // Lines begin in their order, the urgent ones first.
+        self.urgent = self.urgent.saturating_sub(whole + self.begun() - begun);
     }
 
     /// Takes back the lines that were never begun, by tag. What had begun, or has no tag, is gone.
     #[must_use]
     pub fn unsent(&mut self) -> HashMap<u64, Bytes> {
-        self.backlog = 0;
-        self.begun = None;
-        let pieces = self.urgent.drain(..).chain(self.ordinary.drain(..));
-        pieces.filter(|piece| piece.tag != 0).map(|piece| (piece.tag, piece.line)).collect()
+        let begun = self.begun();
+        let Self { pieces, .. } = std::mem::take(self);
+        let unsent = pieces.into_iter().skip(begun).filter(|piece| piece.tag != 0);
+        unsent.map(|piece| (piece.tag, piece.line)).collect()
     }
 }
 

@@ -49,6 +49,15 @@ impl Polled {
         }
     }
 
+    /// Whether a transfer would have to wait, and its end wakes the task without another try.
+    pub(super) fn is_spent(&self) -> bool {
+        match self {
+            // The task is woken by what a try has found pending.
+            Self::Runtime(_) => false,
+            Self::Reactor(polled) => polled.is_spent(),
+        }
+    }
+
     /// Ready when the other side is gone, whatever can still be read or written.
     pub(super) fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {

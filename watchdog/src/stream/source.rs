@@ -104,6 +104,16 @@ impl Source {
         read
     }
 
+    /// Whether there is nothing more to read, as far as is known, and the caller of [`Self::poll_read`] is woken when there
+    /// is. A source that does not know it says no.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        match &self.inner {
+            Inner::Polled { fd, .. } => fd.is_spent(),
+            Inner::Thread(_) => false,
+        }
+    }
+
     /// Reads what is there at this moment, for draining after a death: `None` when there is nothing (yet), `Some(0)` at
     /// the end.
     ///

@@ -74,7 +74,7 @@ impl Slot {
                 if let Some(request) = self.request(now, &element, &head) {
                     let request = self.manage(&element, &head, request, out)?;
                     self.own.avoid(&request.id.key);
-                    requests.push(request);
+                    requests.push(*request);
                 }
                 Some(element)
             }

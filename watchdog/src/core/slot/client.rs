@@ -79,7 +79,7 @@ impl Slot {
             return self.protest(None, -32600, UNFIT_ID, out);
         };
         if self.first_word.is_some() {
-            return self.tell_why(&[request], out);
+            return self.tell_why(&[*request], out);
         }
         let Some(request) = self.manage(&line, head, request, out) else { return };
         self.own.avoid(&request.id.key);
@@ -96,7 +96,7 @@ impl Slot {
             Admission::Forward => self.forward(now, line, request, out),
             Admission::Hold if !self.planned.outdated && self.serve_stale(&request, out) => {}
             Admission::Hold => {
-                self.keep(now, Held { line, requests: vec![request], expires: None }, out);
+                self.keep(now, Held { line, requests: vec![*request], expires: None }, out);
                 self.flush_held(now, out);
             }
             Admission::Reject(Rejection::Reconnecting | Rejection::PermanentlyFailed)
@@ -117,7 +117,7 @@ impl Slot {
     }
 
     /// Reads what the tables need to know of a request.
-    pub(super) fn request(&mut self, now: Instant, line: &Bytes, head: &Head) -> Option<Request> {
+    pub(super) fn request(&mut self, now: Instant, line: &Bytes, head: &Head) -> Option<Box<Request>> {
         let id = Id::parse(line.get(head.id.clone()?)?)?;
         let name = text(line, head.name.clone()).filter(|_| head.method == Method::ToolsCall);
         let patience = match head.method {
@@ -134,7 +134,7 @@ impl Slot {
         let repeatable = read_only || gives_state(head.method) || self.tool_may_repeat(name.as_deref(), head);
         let keep = repeatable || head.method == Method::Initialize;
         let seq = self.ledger.next_seq();
-        Some(Request {
+        Some(Box::new(Request {
             seq,
             tag: seq,
             id,
@@ -156,7 +156,7 @@ impl Slot {
             repeated: false,
             sent: false,
             line: keep.then(|| Bytes::copy_from_slice(line)),
-        })
+        }))
     }
 
     fn patience(&self, tool: Option<&str>) -> std::time::Duration {
@@ -198,7 +198,7 @@ impl Slot {
     }
 
     /// Hands a request to the server.
-    pub(super) fn forward(&mut self, now: Instant, line: Bytes, mut request: Request, out: &mut Vec<Effect>) {
+    pub(super) fn forward(&mut self, now: Instant, line: Bytes, mut request: Box<Request>, out: &mut Vec<Effect>) {
         if request.method == Method::SubscriptionsListen {
             self.listens.opened(request.seq, request.id, Bytes::copy_from_slice(&line));
             return out.push(Effect::pass(line));
@@ -271,7 +271,7 @@ impl Slot {
     fn send_held(&mut self, now: Instant, held: Held, out: &mut Vec<Effect>) {
         let mut requests = held.requests.into_iter();
         match (requests.next(), requests.len()) {
-            (Some(request), 0) if head_is_object(&held.line) => self.forward(now, held.line, request, out),
+            (Some(request), 0) if head_is_object(&held.line) => self.forward(now, held.line, Box::new(request), out),
             (first, _) => self.forward_batch(now, held.line, first.into_iter().chain(requests).collect(), out),
         }
     }

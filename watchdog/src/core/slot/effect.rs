@@ -65,8 +65,8 @@ pub enum Effect {
     },
     /// Nobody waits for the result of this call any more.
     EndManage(u64),
-    /// Tell the operator.
-    Emit(EventKind),
+    /// Tell the operator. In a box, since what is passed on is moved as far as the largest effect would have to be.
+    Emit(Box<EventKind>),
     /// Something that is counted, and too frequent or too small for an event.
     Count(Count),
     /// A line of the server that is no message: for the log.
@@ -76,6 +76,11 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// Tells the operator.
+    pub(super) fn emit(kind: EventKind) -> Self {
+        Self::Emit(Box::new(kind))
+    }
+
     /// Forwards a line that is not worth keeping, in its turn.
     pub(super) const fn pass(line: Bytes) -> Self {
         Self::Forward { line, tag: 0, urgent: false }

@@ -37,7 +37,7 @@ impl Slot {
             return;
         }
         let idle_ms = u64::try_from(now.saturating_duration_since(used_at).as_millis()).unwrap_or(u64::MAX);
-        out.push(Effect::Emit(EventKind::ServerIdle { idle_ms }));
+        out.push(Effect::emit(EventKind::ServerIdle { idle_ms }));
         self.event(now, Event::Idle, out);
     }
 }

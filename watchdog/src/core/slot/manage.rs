@@ -62,7 +62,7 @@ impl Slot {
         }
         for name in self.manage.injection.learn(result) {
             let reason = "the server has a tool of that name".into();
-            out.push(Effect::Emit(EventKind::InjectRefused { tool: name.into(), reason }));
+            out.push(Effect::emit(EventKind::InjectRefused { tool: name.into(), reason }));
         }
     }
 
@@ -96,9 +96,9 @@ impl Slot {
         &mut self,
         line: &Bytes,
         head: &Head,
-        request: Request,
+        request: Box<Request>,
         out: &mut Vec<Effect>,
-    ) -> Option<Request> {
+    ) -> Option<Box<Request>> {
         if self.manage.injection.is_empty() {
             return Some(request);
         }
@@ -121,7 +121,7 @@ impl Slot {
             return None;
         }
         out.push(Effect::Manage { call: request.seq, tool, arguments });
-        self.manage.calls.push(request);
+        self.manage.calls.push(*request);
         None
     }
 

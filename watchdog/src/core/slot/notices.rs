@@ -52,7 +52,7 @@ impl Slot {
                 if !matches!(reason, Reason::TransportExit | Reason::Shutdown | Reason::Disabled) {
                     let pid = self.started.map(|process| process.pid);
                     let reason = reason.name().into();
-                    out.push(Effect::Emit(EventKind::ServerKilled { pid, reason, is_warning: !intentional }));
+                    out.push(Effect::emit(EventKind::ServerKilled { pid, reason, is_warning: !intentional }));
                 }
                 EventKind::ServerDisconnected { intentional, reason: reason.name().into(), exit }
             }
@@ -97,7 +97,7 @@ impl Slot {
             Notice::CloseFailed => return,
             Notice::Stale => EventKind::StaleResult { what: "process".into() },
         };
-        out.push(Effect::Emit(kind));
+        out.push(Effect::emit(kind));
     }
 
     fn reconnected(&self, now: Instant, attempts: u32) -> EventKind {
@@ -133,7 +133,7 @@ impl Slot {
     ) {
         let (Some(exit), Some(process)) = (ending, self.started) else { return };
         if self.life.generation() == generation {
-            out.push(Effect::Emit(EventKind::ServerExited {
+            out.push(Effect::emit(EventKind::ServerExited {
                 pid: process.pid,
                 exit,
                 uptime_ms: millis(now.saturating_duration_since(process.since)),
@@ -143,7 +143,7 @@ impl Slot {
     }
 
     pub(super) fn emit_cannot_start(&self, out: &mut Vec<Effect>) {
-        out.push(Effect::Emit(EventKind::McpRestartFailed {
+        out.push(Effect::emit(EventKind::McpRestartFailed {
             attempt: self.life.attempts().0,
             reason: "cannot-start".into(),
             last_error: self.failure.error.clone().unwrap_or_default(),
@@ -153,11 +153,11 @@ impl Slot {
 
     pub(super) fn emit_close_failed(&self, survivors: &[u32], out: &mut Vec<Effect>) {
         let error = "some processes of the server could not be ended".to_owned();
-        out.push(Effect::Emit(EventKind::CloseFailed { error, survivors: survivors.to_vec() }));
+        out.push(Effect::emit(EventKind::CloseFailed { error, survivors: survivors.to_vec() }));
     }
 
     pub(super) fn emit_request_failed(&self, request: &Request, code: Code, out: &mut Vec<Effect>) {
-        out.push(Effect::Emit(EventKind::RequestFailed {
+        out.push(Effect::emit(EventKind::RequestFailed {
             request_id: id_text(request),
             method: request.method.name().unwrap_or("other").into(),
             error: code.name().into(),
@@ -169,7 +169,7 @@ impl Slot {
     /// Once a request: a long call is probed again and again.
     pub(super) fn emit_tool_timeout(&mut self, now: Instant, out: &mut Vec<Effect>) {
         for request in self.ledger.report_overdue(now) {
-            out.push(Effect::Emit(EventKind::ToolTimeout {
+            out.push(Effect::emit(EventKind::ToolTimeout {
                 request_id: id_text(request),
                 method: request.method.name().unwrap_or("other").into(),
                 tool: request.name.as_deref().map(str::to_owned),
@@ -184,13 +184,13 @@ impl Slot {
             Trigger::Periodic => "periodic",
             _ => "manual",
         };
-        out.push(Effect::Emit(EventKind::ProbeStarted { reason: reason.into() }));
+        out.push(Effect::emit(EventKind::ProbeStarted { reason: reason.into() }));
     }
 
     pub(super) fn emit_probe_outcome(&self, outcome: &Outcome, elapsed: Duration, out: &mut Vec<Effect>) {
         let elapsed_ms = millis(elapsed);
         let probe = "chain".into();
-        out.push(Effect::Emit(match outcome {
+        out.push(Effect::emit(match outcome {
             Outcome::Alive => EventKind::ProbePassed { probe, elapsed_ms },
             Outcome::Busy(evidence) => EventKind::ProbeBusy { probe, elapsed_ms, evidence: evidence.clone().into() },
             Outcome::Dead(error) => EventKind::ProbeFailed { probe, elapsed_ms, error: error.clone() },
@@ -199,33 +199,33 @@ impl Slot {
     }
 
     pub(super) fn emit_catalog_changed(&self, kind: ListKind, announced: bool, out: &mut Vec<Effect>) {
-        out.push(Effect::Emit(EventKind::CatalogChanged { list: kind.method().into(), announced }));
+        out.push(Effect::emit(EventKind::CatalogChanged { list: kind.method().into(), announced }));
     }
 
     pub(super) fn emit_replay_refused(&self, what: &str, out: &mut Vec<Effect>) {
         let what = format!("the new server refused the replayed {what}");
-        out.push(Effect::Emit(EventKind::StaleResult { what: what.into() }));
+        out.push(Effect::emit(EventKind::StaleResult { what: what.into() }));
     }
 
     pub(super) fn emit_incompatible(&self, expected: &str, found: &str, out: &mut Vec<Effect>) {
         let (expected, found) = (expected.to_owned(), found.to_owned());
-        out.push(Effect::Emit(EventKind::HandshakeIncompatible { expected, found }));
+        out.push(Effect::emit(EventKind::HandshakeIncompatible { expected, found }));
     }
 
     pub(super) fn emit_client_left(&self, out: &mut Vec<Effect>) {
-        out.push(Effect::Emit(EventKind::ClientDisconnected { reason: "end of stream".into() }));
+        out.push(Effect::emit(EventKind::ClientDisconnected { reason: "end of stream".into() }));
     }
 
     pub(super) fn emit_clock_jump(&self, gap: Duration, out: &mut Vec<Effect>) {
-        out.push(Effect::Emit(EventKind::ClockJump { jump_ms: millis(gap) }));
+        out.push(Effect::emit(EventKind::ClockJump { jump_ms: millis(gap) }));
     }
 
     pub(super) fn emit_stale(&self, what: &'static str, out: &mut Vec<Effect>) {
-        out.push(Effect::Emit(EventKind::StaleResult { what: what.into() }));
+        out.push(Effect::emit(EventKind::StaleResult { what: what.into() }));
     }
 
     pub(super) fn emit_oversized(&self, from: &'static str, bytes: u64, out: &mut Vec<Effect>) {
-        out.push(Effect::Emit(EventKind::RequestFailed {
+        out.push(Effect::emit(EventKind::RequestFailed {
             request_id: String::new(),
             method: format!("a line of the {from} of {bytes} bytes").into(),
             error: Code::MessageTooLarge.name().into(),
@@ -238,7 +238,7 @@ impl Slot {
     pub(super) fn emit_stray(&mut self, line: &Bytes, out: &mut Vec<Effect>) {
         if !std::mem::replace(&mut self.stray_told, true) {
             let bytes = u64::try_from(line.len()).unwrap_or(u64::MAX);
-            out.push(Effect::Emit(EventKind::StrayStdout { lines: 1, bytes }));
+            out.push(Effect::emit(EventKind::StrayStdout { lines: 1, bytes }));
         }
         out.push(Effect::Stray(line.clone()));
     }

@@ -249,6 +249,6 @@ impl Slot {
     }
 
     fn emit_due(reason: Reason, detail: String, out: &mut Vec<Effect>) {
-        out.push(Effect::Emit(EventKind::ServerReplacementDue { reason: reason.name().into(), detail }));
+        out.push(Effect::emit(EventKind::ServerReplacementDue { reason: reason.name().into(), detail }));
     }
 }

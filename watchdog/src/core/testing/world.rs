@@ -201,7 +201,7 @@ impl World {
             Effect::ProbeReply(call, reply) => self.replies.push((call, reply)),
             Effect::Manage { call, tool, arguments } => self.managed.push((call, tool, arguments)),
             Effect::EndManage(call) => self.managed.retain(|(running, ..)| *running != call),
-            Effect::Emit(kind) => self.events.push(kind),
+            Effect::Emit(kind) => self.events.push(*kind),
             Effect::Count(count) => self.counts.push(count),
             Effect::Stray(line) => self.strays.push(text(&line)),
             Effect::Exit(exit) => {

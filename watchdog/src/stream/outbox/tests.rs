@@ -86,3 +86,29 @@ proptest! {
         prop_assert!(rest.is_empty());
     }
 }
+
+#[test]
+fn an_urgent_line_passes_those_that_have_not_begun_and_never_breaks_into_one() {
+    let (near, far) = io::pipe().unwrap();
+    let lines = [line(0, 200_000), line(1, 10), line(2, 10), line(3, 10), line(4, 10)];
+    let (mut outbox, mut written) = (Outbox::default(), Vec::new());
+    in_runtime(async {
+        let mut sink = Sink::own_pipe(far.into(), &Watcher::Runtime).unwrap();
+        outbox.push(lines[0].clone(), 1, false);
+        outbox.push(lines[1].clone(), 2, false);
+        // Nobody reads yet: the first line begins and does not end.
+        assert!(poll_fn(|cx| Poll::Ready(outbox.poll_write(cx, &mut sink))).await.is_pending());
+        outbox.push(lines[2].clone(), 3, true);
+        outbox.push(lines[3].clone(), 4, true);
+        outbox.push(lines[4].clone(), 5, false);
+        let reader = thread::spawn(move || {
+            let (mut near, mut all) = (File::from(std::os::fd::OwnedFd::from(near)), Vec::new());
+            near.read_to_end(&mut all).map(|_| all)
+        });
+        poll_fn(|cx| outbox.poll_write(cx, &mut sink)).await.unwrap();
+        drop(sink);
+        written = reader.join().unwrap().unwrap();
+    });
+    let order = [0, 2, 3, 1, 4].map(|at| [&lines[at][..], b"\n"].concat()).concat();
+    assert!(written == order);
+}

@@ -53,6 +53,10 @@ impl Polled {
         }
     }
 
+    pub(super) fn is_spent(&self) -> bool {
+        !self.registration.is_ready()
+    }
+
     pub(super) fn poll_hangup(&mut self) -> Poll<()> {
         if !self.registration.is_closed() {
             return Poll::Pending;

@@ -235,6 +235,33 @@ async fn a_thread_copes_with_a_description_that_is_nonblocking() {
     assert_eq!(soon(poll_fn(|cx| reader.poll_read(cx, &mut buffer))).await.unwrap(), 1);
 }
 
+/// Who is told that a source is spent does not ask it again before it is woken.
+async fn a_source_that_is_spent_has_nothing_and_wakes_for_more(watcher: &Watcher) {
+    for (ours, theirs) in [pipe(), sockets()] {
+        let mut source = Source::inherited(ours, watcher).unwrap();
+        let (mut got, mut spent) = (0, 0);
+        for length in [1, 5000, 64 * 1024, 100, 30_000] {
+            nix::unistd::write(&theirs, &pattern(length)).unwrap();
+            let expected = got + length;
+            while got < expected {
+                // A whole read and one byte more: what exactly fills the room says nothing of what is left.
+                let mut buffer = BytesMut::with_capacity(length.min(20_000));
+                got += soon(poll_fn(|cx| source.poll_read(cx, &mut buffer))).await.unwrap();
+                if source.is_spent() {
+                    spent += 1;
+                    let mut rest = BytesMut::with_capacity(10);
+                    assert_eq!(source.try_read_now(&mut rest).unwrap(), None, "at {got}");
+                    stays_pending(|cx| source.poll_read(cx, &mut rest).is_ready()).await;
+                }
+            }
+        }
+        assert_eq!(spent > 0, matches!(watcher, Watcher::Reactor(_)));
+        drop(theirs);
+        assert_eq!(soon(read(&mut source)).await.unwrap(), b"");
+        assert!(!source.is_spent(), "there is an end to be seen");
+    }
+}
+
 /// Opens a named pipe for reading before there is a writer.
 trait Nonblocking {
     fn custom_flags_nonblocking(&mut self) -> &mut Self;
@@ -261,4 +288,5 @@ under_both!(
     what_is_there_can_be_had_at_once,
     a_named_pipe_gets_another_writer,
     packets_are_all_read,
+    a_source_that_is_spent_has_nothing_and_wakes_for_more,
 );

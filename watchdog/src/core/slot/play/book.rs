@@ -125,21 +125,28 @@ impl Book {
                     _ => self.counted.0 += 1,
                 }
             }
-            Effect::Emit(kind) if matches!(kind.name(), "server_connected" | "server_reconnected") => {
+            Effect::Emit(kind) => self.told(now, &kind),
+            Effect::Count(_) => {}
+            Effect::Manage { .. } | Effect::EndManage(_) => panic!("no tools were injected"),
+            Effect::Kill | Effect::Weigh(_) | Effect::ProbeReply(..) | Effect::Stray(_) => {}
+        }
+    }
+
+    fn told(&mut self, now: Instant, kind: &EventKind) {
+        match kind {
+            EventKind::ServerConnected { .. } | EventKind::ServerReconnected { .. } => {
                 assert!(self.live.is_some() && !self.connected, "a connection to nobody, or a second one");
                 self.connected = true;
             }
-            Effect::Emit(EventKind::ServerReplacementDue { .. } | EventKind::ServerIdle { .. }) => {
+            EventKind::ServerReplacementDue { .. } | EventKind::ServerIdle { .. } => {
                 self.chosen = true;
                 // An opening may be begun anew, with other files.
                 for entry in self.requests.values_mut().filter(|entry| entry.method == "initialize") {
                     entry.waits_since = entry.waits_since.map(|_| now);
                 }
             }
-            Effect::Emit(EventKind::ServerDisconnected { reason, .. }) => self.ended(&reason),
-            Effect::Count(_) => {}
-            Effect::Manage { .. } | Effect::EndManage(_) => panic!("no tools were injected"),
-            Effect::Kill | Effect::Weigh(_) | Effect::ProbeReply(..) | Effect::Emit(_) | Effect::Stray(_) => {}
+            EventKind::ServerDisconnected { reason, .. } => self.ended(reason),
+            _ => {}
         }
     }
 

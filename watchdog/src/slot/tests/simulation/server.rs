@@ -241,7 +241,7 @@ impl Process {
                 self.log(&format!("says {line}"));
                 self.forget_answered(&line);
                 self.lines.push_back(Line::Whole(Bytes::from(line).into()));
-                Some(News::Read)
+                Some(News::Read { spent: false })
             }
             Act::Hang => {
                 self.log("hangs");
