@@ -1,6 +1,8 @@
 //! The runtime of a process, and how its one thread is shared: a task that is polled does a bounded piece of work, whatever a
 //! stranger writes, and lets the others have their turn. Beside it a sidecar has a thread for its data path ([`reactor`]).
 
+mod data_path;
+#[cfg(target_os = "linux")]
 pub(crate) mod reactor;
 
 use std::future::Future;
@@ -8,7 +10,17 @@ use std::io;
 use std::pin::pin;
 use std::task::Context;
 
+pub(crate) use data_path::DataPath;
 use tokio::runtime::{Builder, Runtime};
+
+/// Which end of a stream a descriptor is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// We read from it.
+    Read,
+    /// We write to it.
+    Write,
+}
 
 /// What watches a descriptor.
 #[derive(Debug, Clone)]
@@ -16,6 +28,7 @@ pub enum Watcher {
     /// The runtime that the caller is in.
     Runtime,
     /// The thread of a data path.
+    #[cfg(target_os = "linux")]
     Reactor(reactor::Registrar),
 }
 
@@ -24,6 +37,7 @@ impl Watcher {
     fn alarms(&self) -> Option<u64> {
         match self {
             Self::Runtime => None,
+            #[cfg(target_os = "linux")]
             Self::Reactor(registrar) => Some(registrar.alarms()),
         }
     }

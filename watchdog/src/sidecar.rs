@@ -15,8 +15,7 @@ use crate::control::{self, mcp};
 use crate::core::slot::Role;
 use crate::engine::signals::Signals;
 use crate::engine::{Command, Handle, Info, Order, SlotHandle};
-use crate::event_loop::reactor::Reactor;
-use crate::event_loop::{self, Watcher};
+use crate::event_loop::{self, DataPath};
 use crate::events::{Bus, Event, EventKind, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
@@ -68,8 +67,8 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
         } else if io::stdin().is_terminal() {
             tracing::info!("{AT_A_TERMINAL}");
         }
-        let reactor = Reactor::new()?;
-        let watcher = Watcher::Reactor(reactor.registrar());
+        let data_path = DataPath::new()?;
+        let watcher = data_path.watcher();
         // Before anything else could print into the protocol.
         let (source, sink) = stdio::take(&watcher)?;
         let mut signals = Signals::catch()?;
@@ -100,7 +99,7 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
             number = signals.next() => Some(Exit::Signal(number)),
         };
         let control = control::start(config, &config.only().name, &handle, probes);
-        let mut serving = pin!(async { reactor.spawn("data path", driver.run())?.await.map_err(io::Error::other) });
+        let mut serving = pin!(async { data_path.run(driver.run())?.await.map_err(io::Error::other) });
         let exit = loop {
             if let Some(exit) = refused {
                 break exit;

@@ -4,45 +4,41 @@
 //! at its timers, and keeps wakers for each descriptor. Here every event is for the one future, so that it is a bit that is
 //! set, and the future is polled. Timers, channels and all other descriptors stay with the runtime, whose thread wakes this
 //! one.
+//!
+//! The system is called by way of rustix, which does not go through the C library: its calls can be cancelled, which takes a
+//! tenth of a short message's time where a process has several threads.
 
 use std::future::Future;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
-use std::time::Duration;
 
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Token};
+use super::End;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 /// Events of one look at the system: more than a data path has descriptors.
 const EVENTS: usize = 16;
-/// The alarm's; descriptors are counted from 0.
-const ALARM: Token = Token(usize::MAX);
+/// What names the alarm; descriptors are counted from 0.
+const ALARM: u64 = u64::MAX;
+/// A look at the system that does not wait.
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// A transfer may be tried.
 const READY: u8 = 1;
 /// The other side was seen to have closed.
 const CLOSED: u8 = 2;
 
-/// Which way bytes go through a descriptor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// They are read from it.
-    In,
-    /// They are written to it.
-    Out,
-}
-
 /// The thread's part: what waits.
 #[derive(Debug)]
 pub(crate) struct Reactor {
-    poll: mio::Poll,
     registrar: Registrar,
     alarm: Arc<Alarm>,
 }
@@ -53,21 +49,21 @@ pub struct Registrar(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    registry: mio::Registry,
-    /// By token.
+    epoll: OwnedFd,
+    /// By place.
     flags: Mutex<Vec<Option<Arc<AtomicU8>>>>,
     /// How often the alarm was heard.
     alarms: AtomicU64,
 }
 
-/// A descriptor that is watched. To be dropped before it is closed.
+/// A descriptor that is watched.
 #[derive(Debug)]
-pub(crate) struct Registration {
+pub(crate) struct Watched<Fd: AsFd> {
+    fd: Fd,
     shared: Arc<Shared>,
-    fd: RawFd,
-    token: Token,
+    place: usize,
     flags: Arc<AtomicU8>,
-    way: Way,
+    end: End,
     /// Whether it is watched for room to write.
     wants_room: bool,
 }
@@ -78,15 +74,12 @@ impl Reactor {
     /// # Errors
     /// Where the system has no descriptors for it.
     pub(crate) fn new() -> io::Result<Self> {
-        let poll = mio::Poll::new()?;
-        let alarm = Arc::new(Alarm {
-            rung: AtomicBool::new(false),
-            waiting: AtomicBool::new(false),
-            bell: mio::Waker::new(poll.registry(), ALARM)?,
-        });
-        let registry = poll.registry().try_clone()?;
-        let registrar = Registrar(Arc::new(Shared { registry, flags: Mutex::default(), alarms: AtomicU64::new(0) }));
-        Ok(Self { poll, registrar, alarm })
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &bell, EventData::new_u64(ALARM), EventFlags::IN | EventFlags::ET)?;
+        let alarm = Arc::new(Alarm { rung: AtomicBool::new(false), waiting: AtomicBool::new(false), bell });
+        let registrar = Registrar(Arc::new(Shared { epoll, flags: Mutex::default(), alarms: AtomicU64::new(0) }));
+        Ok(Self { registrar, alarm })
     }
 
     /// Where descriptors are registered.
@@ -115,11 +108,10 @@ impl Reactor {
     }
 
     /// Runs a future to its end.
-    pub(crate) fn block_on<F: Future>(mut self, future: F) -> F::Output {
+    pub(crate) fn block_on<F: Future>(self, future: F) -> F::Output {
         let waker = Waker::from(self.alarm.clone());
         let mut cx = Context::from_waker(&waker);
         let mut future = pin!(future);
-        let mut events = Events::with_capacity(EVENTS);
         loop {
             // What rings during the poll may be about what the poll has passed already.
             if self.alarm.rung.swap(false, Ordering::SeqCst) {
@@ -128,20 +120,21 @@ impl Reactor {
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
                 return output;
             }
-            while !self.wait(&mut events) {}
+            while !self.wait() {}
         }
     }
 
     /// Waits for an event or the alarm, or looks only once where that has rung. Whether there is reason to poll.
-    fn wait(&mut self, events: &mut Events) -> bool {
-        let timeout = self.alarm.wait().then_some(Duration::ZERO);
-        let waited = self.poll.poll(events, timeout);
+    fn wait(&self) -> bool {
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS];
+        let timeout = self.alarm.wait().then_some(&AT_ONCE);
+        let waited = epoll::wait(&self.registrar.0.epoll, &mut room, timeout);
         let rung = self.alarm.stop_waiting();
-        if let Err(error) = waited {
+        match waited {
+            Ok((events, _)) => self.registrar.0.note(events) || rung,
             // A signal. Whatever else it were, the future would find by its own calls what is wrong.
-            return rung || error.kind() != io::ErrorKind::Interrupted;
+            Err(error) => rung || error != rustix::io::Errno::INTR,
         }
-        self.registrar.0.note(events) || rung
     }
 }
 
@@ -154,14 +147,18 @@ impl Registrar {
     /// Watches a descriptor whose transfers do not block.
     ///
     /// # Errors
-    /// Where the system cannot watch it (EPERM for files).
-    pub(crate) fn register(&self, fd: &impl AsRawFd, way: Way) -> io::Result<Registration> {
+    /// Gives the descriptor back where the system cannot watch it (EPERM for files).
+    pub(crate) fn watch<Fd: AsFd>(&self, fd: Fd, end: End) -> Result<Watched<Fd>, (Fd, io::Error)> {
         let shared = self.0.clone();
-        let (fd, flags) = (fd.as_raw_fd(), Arc::new(AtomicU8::new(READY)));
-        let token = shared.take_place(flags.clone());
-        let registered = shared.registry.register(&mut SourceFd(&fd), token, interest(way, false));
-        let registration = Registration { shared, fd, token, flags, way, wants_room: false };
-        registered.map(|()| registration)
+        let flags = Arc::new(AtomicU8::new(READY));
+        let place = shared.take_place(flags.clone());
+        match epoll::add(&shared.epoll, &fd, data(place), interest(end, false)) {
+            Ok(()) => Ok(Watched { fd, shared, place, flags, end, wants_room: false }),
+            Err(error) => {
+                shared.places()[place] = None;
+                Err((fd, error.into()))
+            }
+        }
     }
 }
 
@@ -171,24 +168,25 @@ impl Shared {
         self.flags.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_place(&self, flags: Arc<AtomicU8>) -> Token {
+    fn take_place(&self, flags: Arc<AtomicU8>) -> usize {
         let mut places = self.places();
         let at = places.iter().position(Option::is_none).unwrap_or_else(|| {
             places.push(None);
             places.len() - 1
         });
         places[at] = Some(flags);
-        Token(at)
+        at
     }
 
     /// Sets the bits of what is ready. Whether there was any.
-    fn note(&self, events: &Events) -> bool {
+    fn note(&self, events: &[epoll::Event]) -> bool {
         let places = self.places();
         let mut some = false;
         for event in events {
-            let Some(flags) = places.get(event.token().0).and_then(Option::as_ref) else { continue };
-            let closed = event.is_read_closed() || event.is_write_closed() || event.is_error();
-            let bits = if closed { READY | CLOSED } else { READY };
+            let place = usize::try_from(event.data.u64()).ok();
+            let Some(flags) = place.and_then(|place| places.get(place)?.as_ref()) else { continue };
+            let closed = EventFlags::HUP | EventFlags::RDHUP | EventFlags::ERR;
+            let bits = if { event.flags }.intersects(closed) { READY | CLOSED } else { READY };
             flags.fetch_or(bits, Ordering::Relaxed);
             some = true;
         }
@@ -196,7 +194,12 @@ impl Shared {
     }
 }
 
-impl Registration {
+impl<Fd: AsFd> Watched<Fd> {
+    /// The descriptor.
+    pub(crate) const fn get(&self) -> &Fd {
+        &self.fd
+    }
+
     /// Whether a transfer may do something.
     pub(crate) fn is_ready(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & READY != 0
@@ -205,7 +208,7 @@ impl Registration {
     /// A transfer has had to wait. What was seen to have closed is open again then.
     pub(crate) fn blocked(&mut self) -> io::Result<()> {
         self.clear(READY | CLOSED);
-        if self.way == Way::Out { self.want_room(true) } else { Ok(()) }
+        if self.end == End::Write { self.want_room(true) } else { Ok(()) }
     }
 
     /// A transfer has done less than it was to do: the next one has to wait for an event, unless the end has been told of, of
@@ -237,40 +240,40 @@ impl Registration {
     /// The system tells at once where there is room by now.
     fn want_room(&mut self, wanted: bool) -> io::Result<()> {
         self.wants_room = wanted;
-        self.shared.registry.reregister(&mut SourceFd(&self.fd), self.token, interest(self.way, wanted))
+        Ok(epoll::modify(&self.shared.epoll, &self.fd, data(self.place), interest(self.end, wanted))?)
     }
 }
 
-impl Drop for Registration {
+impl<Fd: AsFd> Drop for Watched<Fd> {
     fn drop(&mut self) {
-        // It fails where registering has failed.
-        _ = self.shared.registry.deregister(&mut SourceFd(&self.fd));
-        self.shared.places()[self.token.0] = None;
+        // Before it is closed: another descriptor for the same description would keep the watch.
+        let ended = epoll::delete(&self.shared.epoll, &self.fd);
+        debug_assert!(ended.is_ok(), "nobody else ends a watch: {ended:?}");
+        self.shared.places()[self.place] = None;
     }
+}
+
+const fn data(place: usize) -> EventData {
+    EventData::new_u64(place as u64)
 }
 
 /// What is to be told of. A hangup always is.
-const fn interest(way: Way, room: bool) -> Interest {
-    match way {
-        Way::In => Interest::READABLE,
-        Way::Out if room => Interest::WRITABLE,
-        Way::Out => NO_ROOM,
-    }
+fn interest(end: End, room: bool) -> EventFlags {
+    let wanted = match end {
+        End::Read => EventFlags::IN | EventFlags::RDHUP,
+        End::Write if room => EventFlags::OUT,
+        End::Write => EventFlags::empty(),
+    };
+    wanted | EventFlags::ET
 }
-
-/// The least that can be asked for: urgent bytes, which nothing of ours has.
-#[cfg(target_os = "linux")]
-const NO_ROOM: Interest = Interest::PRIORITY;
-/// No less can be asked for there.
-#[cfg(not(target_os = "linux"))]
-const NO_ROOM: Interest = Interest::WRITABLE;
 
 /// Wakes the thread. Its flag alone does where the thread does not wait.
 #[derive(Debug)]
 struct Alarm {
     rung: AtomicBool,
     waiting: AtomicBool,
-    bell: mio::Waker,
+    /// Told of once for each number that is added to it, and never read.
+    bell: OwnedFd,
 }
 
 impl Alarm {
@@ -295,7 +298,8 @@ impl Wake for Alarm {
     fn wake_by_ref(self: &Arc<Self>) {
         // Either the thread sees the flag before it waits, or we see that it waits.
         if !self.rung.swap(true, Ordering::SeqCst) && self.waiting.load(Ordering::SeqCst) {
-            self.bell.wake().expect("an event counter that is open takes every increment");
+            let rung = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            rung.expect("a counter that is open takes 2^64 - 2 rings");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The system calls of this room, each as a safe function.
 #![expect(
     unsafe_code,
-    reason = "reads into uninitialised room, dup to a chosen number, POLLRDHUP and registration have no safe form"
+    reason = "room that was read into, dup to a chosen number, POLLRDHUP and registration have no safe form"
 )]
 
 use std::io::{self, IoSlice};
@@ -13,8 +13,12 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::libc;
 use nix::sys::stat::{Mode, SFlag, fstat};
+use rustix::io::retry_on_intr;
+use rustix::net::RecvFlags;
 use tokio::io::Interest;
 use tokio::io::unix::{AsyncFd, AsyncFdRegisterError};
+
+use crate::event_loop::End;
 
 /// What a pipe should hold, in bytes: a few large messages without a change of process, and no more latency than that
 /// (design/data-path.md).
@@ -38,15 +42,6 @@ pub(super) enum Kind {
     Terminal,
     /// A file, `/dev/null` and all else that has no other end.
     Other,
-}
-
-/// Which end of a stream a descriptor is to us.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    /// We read from it.
-    Read,
-    /// We write to it.
-    Write,
 }
 
 /// Says what `fd` is.
@@ -118,68 +113,47 @@ pub(super) fn short_read_drains(fd: BorrowedFd<'_>, kind: Kind) -> bool {
 
 /// Appends what one `read` gives; 0 is the end.
 pub(super) fn read(fd: BorrowedFd<'_>, buffer: &mut BytesMut) -> io::Result<usize> {
-    fill(buffer, |room| {
-        // SAFETY: the pointer and the length are those of one live, writable slice.
-        unsafe { libc::read(fd.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) }
-    })
+    fill(buffer, |room| Ok(rustix::io::read(fd, room)?.0.len()))
 }
 
 /// Appends what one `recv` gives without waiting, whatever the flags of the description.
 pub(super) fn receive(fd: BorrowedFd<'_>, buffer: &mut BytesMut) -> io::Result<usize> {
-    fill(buffer, |room| {
-        // SAFETY: the pointer and the length are those of one live, writable slice.
-        unsafe { libc::recv(fd.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), libc::MSG_DONTWAIT) }
-    })
+    fill(buffer, |room| Ok(rustix::net::recv(fd, room, RecvFlags::DONTWAIT)?.0.0.len()))
 }
 
-/// Runs a reading system call on the spare room of `buffer`. The call returns, as `read` does, how many bytes it has
-/// written to the start of the room, or -1 and errno. Interrupted calls are repeated.
-fn fill(buffer: &mut BytesMut, mut call: impl FnMut(&mut [MaybeUninit<u8>]) -> isize) -> io::Result<usize> {
+/// Runs a reading system call on the spare room of `buffer`. The call returns how many bytes it has written to the start
+/// of the room. Interrupted calls are repeated.
+fn fill(
+    buffer: &mut BytesMut,
+    mut call: impl FnMut(&mut [MaybeUninit<u8>]) -> rustix::io::Result<usize>,
+) -> io::Result<usize> {
     if buffer.capacity() == buffer.len() {
         buffer.reserve(ROOM);
     }
-    loop {
-        let room = buffer.spare_capacity_mut();
-        let limit = room.len();
-        let Ok(read) = usize::try_from(call(room)) else {
-            match Errno::last() {
-                Errno::EINTR => continue,
-                error => return Err(error.into()),
-            }
-        };
-        let read = read.min(limit);
-        // SAFETY: the kernel has initialised `read` bytes after the old length, and they lie within the capacity.
-        unsafe { buffer.set_len(buffer.len() + read) };
-        return Ok(read);
-    }
+    let read = retry_on_intr(|| call(buffer.spare_capacity_mut()))?;
+    // SAFETY: the kernel has initialised `read` bytes after the old length, and they lie within the capacity.
+    unsafe { buffer.set_len(buffer.len() + read) };
+    Ok(read)
 }
 
 /// Writes the slices with one call.
 pub(super) fn write(fd: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-    let slices = &slices[..slices.len().min(SLICES)];
-    uninterrupted(|| match slices {
+    Ok(retry_on_intr(|| match slices {
         // It costs the kernel less than a list of one.
-        [one] => nix::unistd::write(fd, one),
-        slices => nix::sys::uio::writev(fd, slices),
-    })
+        [one] => rustix::io::write(fd, one),
+        slices => rustix::io::writev(fd, &slices[..slices.len().min(SLICES)]),
+    })?)
 }
 
 /// Sends the slices without waiting, whatever the flags of the description, and without SIGPIPE.
 #[cfg(target_os = "linux")]
 pub(super) fn send(fd: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-    use nix::sys::socket::{MsgFlags, sendmsg};
-    let slices = &slices[..slices.len().min(SLICES)];
-    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-    uninterrupted(|| sendmsg(fd.as_raw_fd(), slices, &[], flags, None::<&()>))
-}
-
-fn uninterrupted(mut call: impl FnMut() -> nix::Result<usize>) -> io::Result<usize> {
-    loop {
-        match call() {
-            Err(Errno::EINTR) => {}
-            done => return Ok(done?),
-        }
-    }
+    use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    Ok(retry_on_intr(|| match slices {
+        [one] => send(fd, one, flags),
+        slices => sendmsg(fd, &slices[..slices.len().min(SLICES)], &mut SendAncillaryBuffer::default(), flags),
+    })?)
 }
 
 /// Asks the kernel whether the other side is gone at this moment, without waiting.

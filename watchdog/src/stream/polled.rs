@@ -1,4 +1,5 @@
 //! A descriptor under an event loop: the runtime's, or that of a data path.
+#[cfg(target_os = "linux")]
 mod reactor;
 mod runtime;
 
@@ -6,13 +7,14 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll};
 
-use super::descriptor::{End, Handle};
-use crate::event_loop::Watcher;
+use super::descriptor::Handle;
+use crate::event_loop::{End, Watcher};
 
 /// One direction of a descriptor that an event loop watches.
 #[derive(Debug)]
 pub(super) enum Polled {
     Runtime(runtime::Polled),
+    #[cfg(target_os = "linux")]
     Reactor(reactor::Polled),
 }
 
@@ -32,6 +34,7 @@ impl Polled {
     pub(super) fn new(handle: Handle, end: End, watcher: &Watcher) -> Result<Self, (Handle, io::Error)> {
         match watcher {
             Watcher::Runtime => runtime::Polled::new(handle, end).map(Self::Runtime),
+            #[cfg(target_os = "linux")]
             Watcher::Reactor(registrar) => reactor::Polled::new(handle, end, registrar).map(Self::Reactor),
         }
     }
@@ -45,6 +48,7 @@ impl Polled {
     ) -> Poll<io::Result<usize>> {
         match self {
             Self::Runtime(polled) => polled.poll_transfer(cx, transfer),
+            #[cfg(target_os = "linux")]
             Self::Reactor(polled) => polled.poll_transfer(transfer),
         }
     }
@@ -54,6 +58,7 @@ impl Polled {
         match self {
             // The task is woken by what a try has found pending.
             Self::Runtime(_) => false,
+            #[cfg(target_os = "linux")]
             Self::Reactor(polled) => polled.is_spent(),
         }
     }
@@ -62,6 +67,7 @@ impl Polled {
     pub(super) fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Runtime(polled) => polled.poll_hangup(cx),
+            #[cfg(target_os = "linux")]
             Self::Reactor(polled) => polled.poll_hangup(),
         }
     }
@@ -70,6 +76,7 @@ impl Polled {
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Runtime(polled) => polled.as_fd(),
+            #[cfg(target_os = "linux")]
             Self::Reactor(polled) => polled.as_fd(),
         }
     }

@@ -4,9 +4,10 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll};
 
-use super::descriptor::{self, End, Handle, Kind};
+use super::descriptor::{self, Handle, Kind};
 use super::polled::{Moved, Polled};
 use super::thread::Writer;
+use crate::event_loop::End;
 use crate::event_loop::Watcher;
 
 /// A stream of bytes to write, whatever it is made of.

@@ -6,9 +6,10 @@ use std::task::{Context, Poll};
 
 use bytes::BytesMut;
 
-use super::descriptor::{self, End, Handle, Kind};
+use super::descriptor::{self, Handle, Kind};
 use super::polled::{Moved, Polled};
 use super::thread::Reader;
+use crate::event_loop::End;
 use crate::event_loop::Watcher;
 
 /// A stream of bytes to read, whatever it is made of.

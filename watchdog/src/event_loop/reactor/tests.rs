@@ -1,6 +1,7 @@
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use super::*;
 
@@ -88,19 +89,19 @@ fn events_tell_of_all_that_comes_and_of_the_end() {
         answers + rest.len()
     });
     beside(|registrar| {
-        let mut registration = registrar.register(&near, Way::In).unwrap();
+        let mut watched = registrar.watch(near, End::Read).unwrap();
         poll_fn(move |_| {
-            while registration.is_ready() {
+            while watched.is_ready() {
                 let mut bytes = [0; 5];
-                match (&near).read(&mut bytes) {
+                match watched.get().read(&mut bytes) {
                     Ok(0) => return Poll::Ready(()),
                     Ok(read) => {
-                        (&near).write_all(&bytes[..read]).unwrap();
+                        watched.get().write_all(&bytes[..read]).unwrap();
                         if read < bytes.len() {
-                            registration.exhausted().unwrap();
+                            watched.exhausted().unwrap();
                         }
                     }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => registration.blocked().unwrap(),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => watched.blocked().unwrap(),
                     Err(error) => panic!("{error}"),
                 }
             }
@@ -125,15 +126,15 @@ fn room_is_told_of_while_it_is_waited_for() {
         }
     });
     let polls = beside(|registrar| {
-        let mut registration = registrar.register(&near, Way::Out).unwrap();
+        let mut watched = registrar.watch(near, End::Write).unwrap();
         let (mut written, mut polls) = (0, 0);
         poll_fn(move |_| {
             polls += 1;
-            while registration.is_ready() && written < BYTES {
-                match (&near).write(&vec![0; (BYTES - written).min(100_000)]) {
+            while watched.is_ready() && written < BYTES {
+                match watched.get().write(&vec![0; (BYTES - written).min(100_000)]) {
                     Ok(more) => written += more,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        registration.blocked().unwrap();
+                        watched.blocked().unwrap();
                         // It hears only the first of them.
                         _ = waits.send(());
                     }
@@ -143,7 +144,7 @@ fn room_is_told_of_while_it_is_waited_for() {
             if written < BYTES {
                 return Poll::Pending;
             }
-            registration.eased().unwrap();
+            watched.eased().unwrap();
             Poll::Ready(polls)
         })
     });
@@ -152,15 +153,15 @@ fn room_is_told_of_while_it_is_waited_for() {
 }
 
 #[test]
-fn a_place_is_free_again_once_its_registration_is_gone() {
+fn a_place_is_free_again_once_its_watched_is_gone() {
     let reactor = Reactor::new().unwrap();
     let (one, other) = UnixStream::pair().unwrap();
-    let first = reactor.registrar().register(&one, Way::In).unwrap();
-    drop(reactor.registrar().register(&other, Way::Out).unwrap());
-    let second = reactor.registrar().register(&other, Way::Out).unwrap();
-    assert_eq!((first.token, second.token), (Token(0), Token(1)));
+    let first = reactor.registrar().watch(&one, End::Read).unwrap();
+    drop(reactor.registrar().watch(&other, End::Write).unwrap());
+    let second = reactor.registrar().watch(&other, End::Write).unwrap();
+    assert_eq!((first.place, second.place), (0, 1));
     let file = tempfile::tempfile().unwrap();
-    assert!(reactor.registrar().register(&file, Way::In).is_err(), "the system does not watch files");
+    assert!(reactor.registrar().watch(&file, End::Read).is_err(), "the system does not watch files");
     drop(second);
-    assert_eq!(reactor.registrar().register(&other, Way::Out).unwrap().token, Token(1));
+    assert_eq!(reactor.registrar().watch(&other, End::Write).unwrap().place, 1);
 }

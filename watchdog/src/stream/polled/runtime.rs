@@ -15,7 +15,8 @@ use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 use tokio::io::{Interest, Ready};
 
 use super::Moved;
-use crate::stream::descriptor::{self, End, Handle};
+use crate::event_loop::End;
+use crate::stream::descriptor::{self, Handle};
 
 /// One direction of a descriptor.
 #[derive(Debug)]

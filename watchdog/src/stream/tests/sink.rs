@@ -3,9 +3,10 @@ use nix::sys::socket::{Shutdown, shutdown};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-use super::super::descriptor::{self, End, Kind};
+use super::super::descriptor::{self, Kind};
 use super::super::thread::Writer;
 use super::*;
+use crate::event_loop::End;
 
 /// One read of at most `length` bytes by the other side; fails instead of hanging.
 fn read_blocking(fd: &OwnedFd, length: usize) -> nix::Result<Vec<u8>> {

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::super::descriptor::{self, End, Kind};
+use super::super::descriptor::{self, Kind};
 use super::{STACK, lock, remember};
+use crate::event_loop::End;
 
 /// One read, and so the most that is read ahead.
 const CHUNK: usize = 64 * 1024;

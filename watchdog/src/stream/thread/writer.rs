@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::super::descriptor::{self, End, Kind};
+use super::super::descriptor::{self, Kind};
 use super::{STACK, lock, remember};
+use crate::event_loop::End;
 
 /// The most bytes that wait, those in the thread's hands included.
 const LIMIT: usize = 256 * 1024;
