@@ -14,9 +14,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
+use std::thread::{self, ThreadId};
 
 use super::End;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -77,7 +77,7 @@ impl Reactor {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &bell, EventData::new_u64(ALARM), EventFlags::IN | EventFlags::ET)?;
-        let alarm = Arc::new(Alarm { rung: AtomicBool::new(false), waiting: AtomicBool::new(false), bell });
+        let alarm = Arc::new(Alarm { rung: AtomicBool::new(false), thread: OnceLock::new(), bell });
         let registrar = Registrar(Arc::new(Shared { epoll, flags: Mutex::default(), alarms: AtomicU64::new(0) }));
         Ok(Self { registrar, alarm })
     }
@@ -109,12 +109,14 @@ impl Reactor {
 
     /// Runs a future to its end.
     pub(crate) fn block_on<F: Future>(self, future: F) -> F::Output {
+        // It is set nowhere else, and a reactor runs once.
+        _ = self.alarm.thread.set(thread::current().id());
         let waker = Waker::from(self.alarm.clone());
         let mut cx = Context::from_waker(&waker);
         let mut future = pin!(future);
         loop {
             // What rings during the poll may be about what the poll has passed already.
-            if self.alarm.rung.swap(false, Ordering::SeqCst) {
+            if self.alarm.rung.load(Ordering::Acquire) && self.alarm.rung.swap(false, Ordering::AcqRel) {
                 self.registrar.0.alarms.fetch_add(1, Ordering::Relaxed);
             }
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
@@ -127,14 +129,13 @@ impl Reactor {
     /// Waits for an event or the alarm, or looks only once where that has rung. Whether there is reason to poll.
     fn wait(&self) -> bool {
         let mut room = [const { MaybeUninit::uninit() }; EVENTS];
-        let timeout = self.alarm.wait().then_some(&AT_ONCE);
-        let waited = epoll::wait(&self.registrar.0.epoll, &mut room, timeout);
-        let rung = self.alarm.stop_waiting();
-        match waited {
-            Ok((events, _)) => self.registrar.0.note(events) || rung,
+        let timeout = self.alarm.rung.load(Ordering::Acquire).then_some(&AT_ONCE);
+        let some = match epoll::wait(&self.registrar.0.epoll, &mut room, timeout) {
+            Ok((events, _)) => self.registrar.0.note(events),
             // A signal. Whatever else it were, the future would find by its own calls what is wrong.
-            Err(error) => rung || error != rustix::io::Errno::INTR,
-        }
+            Err(error) => error != rustix::io::Errno::INTR,
+        };
+        some || self.alarm.rung.load(Ordering::Acquire)
     }
 }
 
@@ -187,7 +188,7 @@ impl Shared {
             let Some(flags) = place.and_then(|place| places.get(place)?.as_ref()) else { continue };
             let closed = EventFlags::HUP | EventFlags::RDHUP | EventFlags::ERR;
             let bits = if { event.flags }.intersects(closed) { READY | CLOSED } else { READY };
-            flags.fetch_or(bits, Ordering::Relaxed);
+            set(flags, |flags| flags | bits);
             some = true;
         }
         some
@@ -233,7 +234,7 @@ impl<Fd: AsFd> Watched<Fd> {
     }
 
     fn clear(&self, bits: u8) {
-        self.flags.fetch_and(!bits, Ordering::Relaxed);
+        set(&self.flags, |flags| flags & !bits);
     }
 
     /// Events for room come only while they are waited for: a socket would tell of each message that its other side reads.
@@ -253,6 +254,11 @@ impl<Fd: AsFd> Drop for Watched<Fd> {
     }
 }
 
+/// Changes bits. Not one operation: only the thread does so, and who watches something that it has not seen yet.
+fn set(flags: &AtomicU8, change: impl FnOnce(u8) -> u8) {
+    flags.store(change(flags.load(Ordering::Relaxed)), Ordering::Relaxed);
+}
+
 const fn data(place: usize) -> EventData {
     EventData::new_u64(place as u64)
 }
@@ -267,27 +273,15 @@ fn interest(end: End, room: bool) -> EventFlags {
     wanted | EventFlags::ET
 }
 
-/// Wakes the thread. Its flag alone does where the thread does not wait.
+/// Wakes the thread.
 #[derive(Debug)]
 struct Alarm {
+    /// Whether it was rung since the thread last polled.
     rung: AtomicBool,
-    waiting: AtomicBool,
+    /// The thread itself needs no bell: it looks at the flag before it waits.
+    thread: OnceLock<ThreadId>,
     /// Told of once for each number that is added to it, and never read.
     bell: OwnedFd,
-}
-
-impl Alarm {
-    /// Says that the thread is about to wait; whether it need not.
-    fn wait(&self) -> bool {
-        self.waiting.store(true, Ordering::SeqCst);
-        self.rung.load(Ordering::SeqCst)
-    }
-
-    /// Says that it does not wait any more; whether it was rung.
-    fn stop_waiting(&self) -> bool {
-        self.waiting.store(false, Ordering::SeqCst);
-        self.rung.load(Ordering::SeqCst)
-    }
 }
 
 impl Wake for Alarm {
@@ -296,8 +290,8 @@ impl Wake for Alarm {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Either the thread sees the flag before it waits, or we see that it waits.
-        if !self.rung.swap(true, Ordering::SeqCst) && self.waiting.load(Ordering::SeqCst) {
+        let is_first = !self.rung.swap(true, Ordering::AcqRel);
+        if is_first && self.thread.get() != Some(&thread::current().id()) {
             let rung = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
             rung.expect("a counter that is open takes 2^64 - 2 rings");
         }
