@@ -22,6 +22,7 @@ mod samples;
 mod skip;
 mod text;
 mod utf8;
+mod word;
 
 /// A place inside a line: `start..end` in bytes.
 pub type Span = std::ops::Range<usize>;

@@ -14,19 +14,6 @@ pub(super) fn is_number(text: &[u8]) -> bool {
     parts(text).is_some()
 }
 
-/// The length of the integer at the beginning of `text`, where it has less than eight digits, no sign, and a comma or a bracket behind
-/// it: what nearly every id is, and less than a number may be.
-pub(super) fn short_integer(text: &[u8]) -> Option<usize> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let word = u64::from_le_bytes(*text.first_chunk()?);
-    // A digit is 0x30 to 0x39: with 6 more, its high half is still 3.
-    let digits = word ^ (ONES * 0x30);
-    let others = (digits | digits.wrapping_add(ONES * 6)) & (ONES * 0xF0);
-    let bits = others.trailing_zeros() & !7;
-    let begins_well = word as u8 != b'0' && bits > 0;
-    (begins_well && bits < 64 && matches!((word >> bits) as u8, b',' | b'}')).then_some((bits / 8) as usize)
-}
-
 /// Reads a number; `None` for what is not one.
 pub(super) fn read(text: &[u8]) -> Option<Number> {
     let parts = parts(text)?;
@@ -152,34 +139,6 @@ mod tests {
         assert_eq!(read(b"-1e20"), other("-1e20"));
         assert_ne!(read(b"123456789012345678901234567890"), read(b"123456789012345678901234567891"));
         assert_eq!(read(b"1E99999999999999999999"), other("1e99999999999999999999"));
-    }
-
-    #[test]
-    fn short_integers_are_taken_for_what_they_are() {
-        for length in 1..12 {
-            let digits = &"123456789012"[..length];
-            for (behind, known) in
-                [(",\"a\":123", true), ("}       ", true), ("]  ,    ", false), (".5,     ", false), ("e1,", false)]
-            {
-                let text = format!("{digits}{behind}");
-                let expected = (known && length < 8).then_some(length);
-                assert_eq!(short_integer(text.as_bytes()), expected, "{text}");
-            }
-        }
-        for text in [
-            "0,      ",
-            "01,     ",
-            "-1,     ",
-            ",       ",
-            "1a,     ",
-            "1/,     ",
-            "1:,     ",
-            "1\u{b1},    ",
-            "1,",
-            "1",
-        ] {
-            assert_eq!(short_integer(text.as_bytes()), None, "{text}");
-        }
     }
 
     #[test]

@@ -4,9 +4,8 @@
 //! brackets of each kind are counted, and their strings have to be closed.
 
 use super::Span;
-use super::number::{self, is_number};
-use super::skip;
-use super::text;
+use super::number::is_number;
+use super::{skip, text, word};
 
 /// How a cursor passes over the values that may be long.
 pub(super) trait Pass: Copy {
@@ -196,7 +195,7 @@ impl<'a> Name<'a> {
     /// Whether it means this.
     #[inline(always)]
     pub(super) fn is(self, name: &str) -> bool {
-        match text::as_word(name.as_bytes()) {
+        match word::with_quote(name.as_bytes()) {
             Some(word) => self.word == word,
             None => self.spelled == name.as_bytes() || (self.word == Self::ESCAPED && self.means(name)),
         }
@@ -211,16 +210,15 @@ impl<'a> Name<'a> {
     #[inline(always)]
     fn read(line: &'a [u8], start: usize) -> Option<(Self, usize)> {
         let text = line.get(start..)?;
-        if let Some(word) = text.first_chunk() {
-            let word = u64::from_le_bytes(*word);
-            if let Some(bits) = text::bits_to_quote(word) {
-                let length = (bits / 8) as usize;
-                let name = Self { spelled: &text[..length], word: word & text::up_to_quote(bits) };
-                return Some((name, start + length + 1));
-            }
+        if let Some(word) = word::first(text)
+            && let Some(bits) = word::bits_to_quote(word)
+        {
+            let length = (bits / 8) as usize;
+            let name = Self { spelled: &text[..length], word: word::up_to_quote(word, bits) };
+            return Some((name, start + length + 1));
         }
         let (quote, word) = match text::plain_end(line, start) {
-            Ok(quote) => (quote, text::as_word(line.get(start..quote)?).unwrap_or(Self::LONG)),
+            Ok(quote) => (quote, word::with_quote(line.get(start..quote)?).unwrap_or(Self::LONG)),
             Err(at) => Self::read_far(line, start, at)?,
         };
         Some((Self { spelled: line.get(start..quote)?, word }, quote + 1))
@@ -232,9 +230,10 @@ impl<'a> Name<'a> {
     fn read_far(line: &[u8], start: usize, at: usize) -> Option<(usize, u64)> {
         let quote = text::far_end(line, at)?;
         let spelled = line.get(start..quote)?;
-        let word = match spelled.contains(&b'\\') {
-            true => text::as_word(&text::unescaped(spelled)).unwrap_or(Self::ESCAPED),
-            false => Self::LONG,
+        let word = if spelled.contains(&b'\\') {
+            word::with_quote(&text::unescaped(spelled)).unwrap_or(Self::ESCAPED)
+        } else {
+            Self::LONG
         };
         Some((quote, word))
     }
@@ -262,8 +261,8 @@ fn value_end(line: &[u8], start: usize, pass: impl Pass) -> Option<usize> {
 /// The end of the number or literal that begins at `start`.
 fn scalar_end(line: &[u8], start: usize) -> Option<usize> {
     let rest = line.get(start..)?;
-    if let Some(digits) = number::short_integer(rest) {
-        return Some(start + digits);
+    if let Some(length) = word::first(rest).and_then(word::integer) {
+        return Some(start + length);
     }
     let length = rest.iter().take_while(|&&byte| is_scalar_byte(byte)).count();
     is_scalar(&rest[..length]).then_some(start + length)

@@ -67,7 +67,8 @@ impl SkipText {
     }
 }
 
-/// The end of the object or array that begins at an offset of a text, which is there as a whole; `None` where it has none, or is malformed.
+/// The end of the object or array that begins at an offset of a text, which is there as a whole; `None` where it has none, or is
+/// malformed.
 pub(super) fn end(text: &[u8], start: usize) -> Option<usize> {
     struct Whole<'a>(&'a [u8], usize);
     impl blocks::Work for Whole<'_> {
@@ -84,7 +85,8 @@ pub(super) fn end(text: &[u8], start: usize) -> Option<usize> {
 }
 
 impl Skip {
-    /// Takes what comes from an offset of the input on. Not to be called again once it answered something else than [`Step::Open`].
+    /// Takes what comes from an offset of the input on. Not to be called again once it answered something else than
+    /// [`Step::Open`].
     pub(super) fn feed(&mut self, bytes: &[u8], from: usize) -> Step {
         struct Feed<'a>(&'a mut Skip, &'a [u8], usize);
         impl blocks::Work for Feed<'_> {

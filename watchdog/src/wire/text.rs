@@ -5,17 +5,15 @@ use std::borrow::Cow;
 use memchr::memchr;
 
 use super::skip::{SkipText, Step};
+use super::word;
 
 /// Bytes that are looked at word by word before a search that pays off only for long strings starts.
 const SHORT: usize = 48;
 
-/// The lowest bit of each byte of a word.
-const ONES: u64 = 0x0101_0101_0101_0101;
-
 /// The offset of the quote that closes the string whose text begins at `start`.
 #[inline(always)]
 pub(super) fn end(line: &[u8], start: usize) -> Option<usize> {
-    match line.get(start..)?.first_chunk().and_then(|word| bits_to_quote(u64::from_le_bytes(*word))) {
+    match word::first(line.get(start..)?).and_then(word::bits_to_quote) {
         Some(bits) => Some(start + (bits / 8) as usize),
         None => match plain_end(line, start) {
             Ok(quote) => Some(quote),
@@ -30,12 +28,11 @@ pub(super) fn plain_end(line: &[u8], start: usize) -> Result<usize, usize> {
     let mut at = start;
     while at - start < SHORT {
         let Some(rest) = line.get(at..) else { break };
-        let Some(word) = rest.first_chunk() else {
+        let Some(word) = word::first(rest) else {
             at += rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\')).count();
             break;
         };
-        let word = u64::from_le_bytes(*word);
-        let marks = matches(word, b'"') | matches(word, b'\\');
+        let marks = word::matches(word, b'"') | word::matches(word, b'\\');
         if marks != 0 {
             at += (marks.trailing_zeros() / 8) as usize;
             break;
@@ -54,52 +51,15 @@ pub(super) fn far_end(line: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// How many bits stand before the first quote of a word, where none of them are a backslash.
-#[inline(always)]
-pub(super) const fn bits_to_quote(word: u64) -> Option<u32> {
-    let quotes = matches(word, b'"');
-    if quotes == 0 {
-        return None;
-    }
-    let bits = quotes.trailing_zeros() & !7;
-    if matches(word & up_to_quote(bits), b'\\') == 0 { Some(bits) } else { None }
-}
-
-/// The part of a word that so many bits and a quote take.
-#[inline(always)]
-pub(super) const fn up_to_quote(bits: u32) -> u64 {
-    u64::MAX >> (56 - bits)
-}
-
-/// A text of less than eight bytes and a quote as a word, the rest zeros.
-#[inline(always)]
-pub(super) fn as_word(text: &[u8]) -> Option<u64> {
-    let word = || text.iter().rev().fold(u64::from(b'"'), |word, byte| word << 8 | u64::from(*byte));
-    (text.len() < 8).then(word)
-}
-
-/// The high bit of each byte that equals `wanted`; bits above the lowest such bit may be wrong.
-#[inline(always)]
-const fn matches(word: u64, wanted: u8) -> u64 {
-    let difference = word ^ (ONES * wanted as u64);
-    difference.wrapping_sub(ONES) & !difference & (ONES << 7)
-}
-
 /// Whether a text has no quote, no backslash and no control character.
 pub(super) fn is_plain(text: &[u8]) -> bool {
-    let is_plain = |word| matches(word, b'"') | matches(word, b'\\') | controls(word) == 0;
+    let is_plain = |word| word::matches(word, b'"') | word::matches(word, b'\\') | word::controls(word) == 0;
     let (words, rest) = text.as_chunks();
     words.iter().all(|word| is_plain(u64::from_le_bytes(*word)))
         && match text.last_chunk() {
             Some(word) => is_plain(u64::from_le_bytes(*word)),
             None => rest.iter().all(|byte| !matches!(byte, b'"' | b'\\' | ..b' ')),
         }
-}
-
-/// The high bit of each byte that is a control character of ASCII but DEL; bits above the lowest such bit may be wrong.
-#[inline(always)]
-const fn controls(word: u64) -> u64 {
-    word.wrapping_sub(ONES * b' ' as u64) & !word & (ONES << 7)
 }
 
 /// What a string says.
@@ -263,40 +223,6 @@ mod tests {
         }
         assert_eq!(end(b"abc", 0), None);
         assert_eq!(end(b"", 1), None);
-    }
-
-    #[test]
-    fn a_quote_is_found_in_a_word_unless_a_backslash_stands_before_it() {
-        let bits = |word: &[u8; 8]| bits_to_quote(u64::from_le_bytes(*word));
-        for at in 0..8 {
-            for other in [b'a', b'!', b'#', b'[', b']', 0, 0x80, b'"' | 0x80, b'\\' | 0x80, 0xFF] {
-                let mut word = [other; 8];
-                assert_eq!(bits(&word), None);
-                word[at] = b'"';
-                assert_eq!(bits(&word).map(|bits| bits as usize), Some(8 * at), "{word:?}");
-                for before in 0..at {
-                    let escaped = [&word[..before], b"\\", &word[before + 1..]].concat();
-                    assert_eq!(bits(escaped.as_slice().try_into().expect("eight bytes")), None);
-                }
-                for behind in at + 1..8 {
-                    word[behind] = b'\\';
-                    assert_eq!(bits(&word).map(|bits| bits as usize), Some(8 * at), "{word:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn texts_of_less_than_eight_bytes_have_words_of_their_own() {
-        let texts = ["", "\0", "\0\0", "\"", "\"\0", "id", "id\0", "id\"", "jsonrpc", "jsonrp", "\u{ff}"];
-        for (at, text) in texts.iter().enumerate() {
-            let equal: Vec<usize> = (0..texts.len())
-                .filter(|&other| as_word(texts[other].as_bytes()) == as_word(text.as_bytes()))
-                .collect();
-            assert_eq!(equal, [at]);
-        }
-        assert_eq!(as_word(b"id"), Some(u64::from_le_bytes(*b"id\"\0\0\0\0\0")));
-        assert_eq!(as_word(b"12345678"), None);
     }
 
     #[test]
