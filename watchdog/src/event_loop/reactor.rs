@@ -12,7 +12,7 @@ use std::future::Future;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -115,21 +115,27 @@ impl Reactor {
         let mut cx = Context::from_waker(&waker);
         let mut future = pin!(future);
         loop {
-            // What rings during the poll may be about what the poll has passed already.
-            if self.alarm.rung.load(Ordering::Acquire) && self.alarm.rung.swap(false, Ordering::AcqRel) {
-                self.registrar.0.alarms.fetch_add(1, Ordering::Relaxed);
-            }
-            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            if let Poll::Ready(output) = self.poll(&mut cx, future.as_mut()) {
                 return output;
             }
-            while !self.wait() {}
+            while !self.look(None) {}
         }
     }
 
-    /// Waits for an event or the alarm, or looks only once where that has rung. Whether there is reason to poll.
-    fn wait(&self) -> bool {
+    /// Polls a future.
+    fn poll<F: Future>(&self, cx: &mut Context<'_>, future: Pin<&mut F>) -> Poll<F::Output> {
+        // What rings during the poll may be about what the poll has passed already.
+        if self.alarm.rung.load(Ordering::Acquire) && self.alarm.rung.swap(false, Ordering::AcqRel) {
+            self.registrar.0.alarms.fetch_add(1, Ordering::Relaxed);
+        }
+        future.poll(cx)
+    }
+
+    /// Looks what the system has to tell, and waits for that as long as this, unless the alarm has rung. Whether there is
+    /// reason to poll.
+    fn look(&self, timeout: Option<&Timespec>) -> bool {
         let mut room = [const { MaybeUninit::uninit() }; EVENTS];
-        let timeout = self.alarm.rung.load(Ordering::Acquire).then_some(&AT_ONCE);
+        let timeout = if self.alarm.rung.load(Ordering::Acquire) { Some(&AT_ONCE) } else { timeout };
         let some = match epoll::wait(&self.registrar.0.epoll, &mut room, timeout) {
             Ok((events, _)) => self.registrar.0.note(events),
             // A signal. Whatever else it were, the future would find by its own calls what is wrong.
@@ -298,5 +304,7 @@ impl Wake for Alarm {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod nested;
 #[cfg(test)]
 mod tests;

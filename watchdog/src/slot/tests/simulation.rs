@@ -14,6 +14,8 @@ use crate::config::{EventForm, EventFormat, Events, Server};
 use crate::core::slot::Role;
 use crate::core::testing::{secs, server as usual};
 use crate::event_loop::Watcher;
+#[cfg(target_os = "linux")]
+use crate::event_loop::reactor::{Reactor, nested};
 use crate::events::{Bus, EventWriter};
 use crate::exit::Exit;
 use crate::front::{Client, Front};
@@ -53,14 +55,24 @@ struct Seen {
     counts: world::Counts,
 }
 
-fn simulate(seed: u64, length: Duration) -> Seen {
+/// What watches the client's socket, and runs the driver.
+#[derive(Clone, Copy)]
+enum Under {
+    /// As in `serve`.
+    Runtime,
+    /// As in a sidecar: what has been quiet is not asked again.
+    #[cfg(target_os = "linux")]
+    Reactor,
+}
+
+fn simulate(seed: u64, length: Duration, under: Under) -> Seen {
     // The driver takes its seeds from here.
     fastrand::seed(seed);
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    LocalSet::new().block_on(&runtime, live(seed, length))
+    LocalSet::new().block_on(&runtime, live(seed, length, under))
 }
 
-async fn live(seed: u64, length: Duration) -> Seen {
+async fn live(seed: u64, length: Duration, under: Under) -> Seen {
     // Every other seed, so that many days show both.
     let plans = !seed.is_multiple_of(2);
     let world: Shared = World::new(seed, plans);
@@ -68,8 +80,15 @@ async fn live(seed: u64, length: Duration) -> Seen {
         Events { stderr: EventForm::Off, format: EventFormat::Jsonl, file: None, ring: 1 << 20, throttle: None };
     let events = Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring);
     let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
-    let source = Source::own_pipe(near.try_clone().unwrap().into(), &Watcher::Runtime).unwrap();
-    let sink = Sink::own_pipe(near.into(), &Watcher::Runtime).unwrap();
+    #[cfg(target_os = "linux")]
+    let reactor = Reactor::new().unwrap();
+    let watcher = match under {
+        Under::Runtime => Watcher::Runtime,
+        #[cfg(target_os = "linux")]
+        Under::Reactor => Watcher::Reactor(reactor.registrar()),
+    };
+    let source = Source::own_pipe(near.try_clone().unwrap().into(), &watcher).unwrap();
+    let sink = Sink::own_pipe(near.into(), &watcher).unwrap();
     far.set_nonblocking(true).unwrap();
     let server = Arc::new(config(plans));
     let (driver, handle) = Driver::over(
@@ -82,10 +101,14 @@ async fn live(seed: u64, length: Duration) -> Seen {
             log: LogHandle::discard(),
             events: events.clone(),
             toolbox: None,
-            watcher: Watcher::Runtime,
+            watcher,
         },
     );
-    let driving = tokio::task::spawn_local(driver.run());
+    let driving = match under {
+        Under::Runtime => tokio::task::spawn_local(driver.run()),
+        #[cfg(target_os = "linux")]
+        Under::Reactor => tokio::task::spawn_local(nested::run(reactor, driver.run())),
+    };
     let operating = tokio::task::spawn_local(operator::operate(world.clone(), handle, length));
     client::live(world.clone(), UnixStream::from_std(far).unwrap(), length, LAST).await;
     let exit = tokio::time::timeout(LAST, driving).await.expect("the watchdog ends").unwrap();
@@ -107,9 +130,8 @@ fn difference(one: &str, other: &str) -> Option<String> {
     differs.map(|(one, other)| format!("{one}\n{other}")).or_else(longer)
 }
 
-#[test]
-fn a_day_keeps_every_promise() {
-    let Seen { log, counts } = simulate(1, DAY);
+fn a_day_keeps_every_promise(under: Under) {
+    let Seen { log, counts } = simulate(1, DAY, under);
     println!("a day: {} lines, {counts:?}", log.lines().count());
     // A day in which little happens would show little.
     assert!(counts.requests > 3000 && counts.processes > 20 && counts.deaths > 10, "{counts:?}");
@@ -118,11 +140,34 @@ fn a_day_keeps_every_promise() {
 }
 
 #[test]
+fn a_day_in_a_runtime_keeps_every_promise() {
+    a_day_keeps_every_promise(Under::Runtime);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_day_in_a_reactor_keeps_every_promise() {
+    a_day_keeps_every_promise(Under::Reactor);
+}
+
+#[test]
 fn a_seed_says_everything() {
     let hours = secs(6 * 60 * 60);
-    let (one, other) = (simulate(2, hours), simulate(2, hours));
+    let (one, other) = (simulate(2, hours, Under::Runtime), simulate(2, hours, Under::Runtime));
     assert_eq!(difference(&one.log, &other.log), None);
-    assert!(difference(&one.log, &simulate(3, hours).log).is_some(), "another seed is another day");
+    let third = simulate(3, hours, Under::Runtime);
+    assert!(difference(&one.log, &third.log).is_some(), "another seed is another day");
+}
+
+/// Nobody can tell which one it is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reactor_sees_the_same_day_as_a_runtime() {
+    let hours = secs(6 * 60 * 60);
+    for seed in [4, 5] {
+        let (one, other) = (simulate(seed, hours, Under::Runtime), simulate(seed, hours, Under::Reactor));
+        assert_eq!(difference(&one.log, &other.log), None);
+    }
 }
 
 /// Many days: `SIMULATION_DAYS=100 cargo test --release -p mcp-watchdog --lib many_days -- --ignored --nocapture`, from the seed
@@ -135,7 +180,10 @@ fn many_days_keep_every_promise() {
     let mut all = world::Counts::default();
     for seed in first..first + number("SIMULATION_DAYS", 10) {
         println!("day {seed}");
-        all.add(&simulate(seed, DAY).counts);
+        let Seen { log, counts } = simulate(seed, DAY, Under::Runtime);
+        #[cfg(target_os = "linux")]
+        assert_eq!(difference(&log, &simulate(seed, DAY, Under::Reactor).log), None);
+        all.add(&counts);
     }
     println!("{all:?}");
 }
