@@ -39,26 +39,28 @@ impl Slot {
 
     fn client_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
         self.clock = Some(now);
-        let (scan, is_utf8, line) = (line.scan(), line.is_utf8(), line.into_bytes());
-        match scan {
+        let scan = line.scan();
+        let is_utf8 = line.is_utf8();
+        let line = line.into_bytes();
+        match &scan {
             _ if !is_utf8 => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
             Scan::Message(head) => match head.kind {
-                Kind::Request => self.client_request(now, line, &head, out),
-                Kind::Notification if has_unfit_id(&line, &head) => self.protest(None, -32600, UNFIT_ID, out),
+                Kind::Request => self.client_request(now, line, head, out),
+                Kind::Notification if has_unfit_id(&line, head) => self.protest(None, -32600, UNFIT_ID, out),
                 Kind::Notification => {
-                    let line = self.client_notification(line, &head, out).filter(|_| self.is_open());
+                    let line = self.client_notification(line, head, out).filter(|_| self.is_open());
                     out.extend(line.map(Effect::pass));
                     self.check_drain(now, out);
                 }
                 Kind::Result | Kind::Error => {
-                    let line = self.client_answer(line, &head, out);
+                    let line = self.client_answer(line, head, out);
                     out.extend(line.map(Effect::pass));
                 }
             },
             Scan::Batch if self.session.batches() => self.client_batch(now, line, out),
             Scan::Batch => self.protest(None, -32600, "Invalid Request: this protocol version has no batches", out),
             Scan::NotAMessage(id) => {
-                let id = id.and_then(|span| Id::parse(line.get(span)?));
+                let id = head::id_at(&line, id.as_ref());
                 self.protest(id.as_ref(), -32600, "Invalid Request: neither method nor result nor error", out);
             }
             Scan::NotJson => self.protest(None, -32700, "Parse error: the line is not a JSON object", out),

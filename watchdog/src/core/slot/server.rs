@@ -36,8 +36,8 @@ impl Slot {
     }
 
     fn server_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
-        match line.scan() {
-            Scan::Message(head) if self.is_stray(&line, &head) => {
+        match &line.scan() {
+            Scan::Message(head) if self.is_stray(&line, head) => {
                 self.sign_of_life();
                 self.stray(&line, out);
             }
@@ -47,9 +47,9 @@ impl Slot {
                     self.sign_of_life();
                 }
                 if !line.is_utf8() {
-                    return self.unreadable(now, &line, &head, out);
+                    return self.unreadable(now, &line, head, out);
                 }
-                if let Some(line) = self.server_message(now, line.into_bytes(), &head, out) {
+                if let Some(line) = self.server_message(now, line.into_bytes(), head, out) {
                     self.deliver(line, out);
                 }
             }
