@@ -341,6 +341,32 @@ fn batches_of_every_kind() {
     raw.finish();
 }
 
+/// One read brings far more lines than are taken in one go, and nothing comes after it.
+#[test]
+fn a_burst_of_short_lines_is_passed_on_to_the_last_either_way() {
+    const MANY: usize = 1500;
+    let notes = "{\"jsonrpc\":\"2.0\",\"method\":\"n/n\"}\n".repeat(MANY);
+    let burst = format!("{notes}{{\"jsonrpc\":\"2.0\",\"id\":\"b\",\"result\":{{}}}}\n");
+    let script = json!({ "rules": [{ "on": "tools/call", "tool": "burst", "do": [{ "stdout": burst }] }] });
+    let mut raw = Raw::start(&["--log-level", "error"], &[FIXTURE], &script, "2025-11-25");
+    let pings: Vec<_> =
+        (0..MANY).map(|at| format!("{{\"jsonrpc\":\"2.0\",\"id\":{at},\"method\":\"ping\"}}\n")).collect();
+    let pings = pings.concat();
+    assert!(notes.len() < 64 * 1024 && pings.len() < 128 * 1024, "about one read");
+    let begin = Instant::now();
+    raw.write(pings.as_bytes());
+    for at in 0..MANY {
+        assert!(raw.line().contains(&format!("\"id\":{at},")), "in their order");
+    }
+    raw.write(format!("{}\n", tool_call("b", "burst", json!({}))).as_bytes());
+    for _ in 0..MANY {
+        assert!(raw.line().contains("n/n"));
+    }
+    assert!(raw.line().contains("\"id\":\"b\""));
+    assert!(begin.elapsed() < Duration::from_secs(20), "it was a timer that found the rest");
+    raw.finish();
+}
+
 #[test]
 fn a_server_that_answers_what_it_likes_is_kept_apart_from_the_client() {
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));

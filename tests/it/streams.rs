@@ -442,3 +442,35 @@ fn stdout_is_the_protocol_and_nothing_else_at_any_log_level() {
         session.finish();
     }
 }
+
+/// What waits in the pipe when a server stops listening is read before it counts as lost.
+#[test]
+fn the_last_answer_of_a_server_that_stops_listening_reaches_a_client_that_was_slow() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let script = folder.path().join("script.json");
+    // More than the client's pipe and the watchdog take, and less than what they and the server's pipe do.
+    let last = json!({ "rules": [{ "on": "tools/call", "tool": "last", "do": [
+        { "flood": [600, 1000] }, { "text": "the last answer" }, "close_stdin", { "stderr": "deaf" }, { "sleep_ms": 60_000 },
+    ] }] });
+    fs::write(&script, last.to_string()).expect("the folder can be written to");
+    let mut command = Command::new(WATCHDOG);
+    // What finds that it does not listen is a probe: a client that does not read is not read either.
+    command.args(["--tool-timeout", "300ms", "--", FIXTURE]);
+    command.env("MCP_FIXTURE_SCRIPT", &script).current_dir(folder.path());
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started");
+    let (mut stdin, stdout) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+    let mut stderr = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let mut log_until = |what: &str| assert!(stderr.any(|line| line.expect("UTF-8").contains(what)), "no `{what}`");
+    let opened = notification("notifications/initialized", Value::Null);
+    let call = tool_call(1, "last", json!({}));
+    stdin.write_all(format!("{}\n{opened}\n{call}\n", initialize(0, "2025-11-25")).as_bytes()).expect("it reads");
+    log_until("deaf");
+    log_until("disconnected");
+    let mut lines = BufReader::new(stdout).lines();
+    assert_eq!(answer_in(&mut lines, 1)["result"]["content"][0]["text"], "the last answer");
+    drop(stdin);
+    thread::spawn(move || stderr.for_each(drop));
+    lines.for_each(drop);
+    ends_well(child);
+}

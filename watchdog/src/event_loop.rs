@@ -1,5 +1,6 @@
 //! The runtime of a process, and how its one thread is shared: a task that is polled does a bounded piece of work, whatever a
-//! stranger writes, and lets the others have their turn. Beside it a sidecar has a thread for its data path ([`reactor`]).
+//! stranger writes, and lets the others have their turn. Beside it a sidecar has a thread for its
+//! data path where the system is Linux ([`DataPath`]).
 
 mod data_path;
 #[cfg(target_os = "linux")]

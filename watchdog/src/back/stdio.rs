@@ -301,7 +301,9 @@ impl Runtime for StdioRuntime {
             self.explanation = None;
             if self.stage == Stage::Serving {
                 self.drain();
-                return Poll::Ready(News::Lost(self.lost()));
+                self.end();
+                // What it had said is taken before its loss.
+                return Poll::Ready(News::Drained);
             }
         }
         Poll::Pending

@@ -5,8 +5,8 @@ use std::fmt;
 
 use crate::wire::id::IdKey;
 
-/// What is in flight, by its id. Every message is looked up in one: the hash is a fast one, seeded so that a peer cannot choose
-/// ids that collide.
+/// What is in flight, by its id. Every message is looked up in one: the hash is a fast one, seeded so that ids that
+/// collide cannot be prepared beforehand.
 pub(super) type InFlight<T> = HashMap<IdKey, T, foldhash::fast::RandomState>;
 
 /// Counts the attempts to start a slot's server, from 1. Whatever a process says carries its generation; what does not

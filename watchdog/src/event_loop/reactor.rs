@@ -151,7 +151,7 @@ impl Registrar {
         self.0.alarms.load(Ordering::Relaxed)
     }
 
-    /// Watches a descriptor whose transfers do not block.
+    /// Watches a descriptor whose transfers do not block. What was watched is used on the reactor's thread alone, once that runs.
     ///
     /// # Errors
     /// Gives the descriptor back where the system cannot watch it (EPERM for files).
@@ -260,7 +260,7 @@ impl<Fd: AsFd> Drop for Watched<Fd> {
     }
 }
 
-/// Changes bits. Not one operation: only the thread does so, and who watches something that it has not seen yet.
+/// Changes bits. Not one operation: only the thread does so.
 fn set(flags: &AtomicU8, change: impl FnOnce(u8) -> u8) {
     flags.store(change(flags.load(Ordering::Relaxed)), Ordering::Relaxed);
 }

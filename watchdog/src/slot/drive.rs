@@ -22,8 +22,7 @@ impl Driver {
         self.stirred |= !self.quiet.lasts(&self.watcher);
         let mut now = self.clock.now();
         for turn in 0..TURNS {
-            // The second turn mostly finds that there is nothing more.
-            if turn > 1 {
+            if turn > 0 {
                 now = self.clock.now();
             }
             let mut busy = self.turn(cx, now) | self.flush(cx) | self.stirred;
@@ -56,8 +55,9 @@ impl Driver {
     /// Messages are what is new most of the time, and both sides are looked at until they have none. All else has told that
     /// it will wake us, and is not asked again for each message.
     fn turn(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        let stirred = std::mem::take(&mut self.stirred);
         let time = self.look_at_time(now);
+        // With what the time has stirred: all of that is looked at in this turn. The timer counts as rung until the last one.
+        let stirred = std::mem::take(&mut self.stirred);
         let commands = stirred && self.look_at_commands(cx, now);
         let server = self.look_at_server(cx, now);
         let client = self.look_at_client(cx, now);

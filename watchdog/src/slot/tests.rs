@@ -1,3 +1,4 @@
 //! The driver with everything behind it but processes.
 
+mod blind;
 mod simulation;

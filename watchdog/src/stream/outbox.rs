@@ -1,6 +1,6 @@
 //! Lines on their way into a [`Sink`]: bounded by whoever fills it, written in batches, accounted line by line.
 //!
-//! Two lanes: an urgent line passes the ordinary ones that wait, but never breaks into one that has begun. What was
+//! An urgent line passes the ordinary ones that wait, but never breaks into one that has begun. What was
 //! never begun can be taken back, so that a request which a dead server did not get a byte of is not lost.
 
 use std::collections::{HashMap, VecDeque};

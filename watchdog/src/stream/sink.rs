@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 use super::descriptor::{self, Handle, Kind};
 use super::polled::{Moved, Polled};
 use super::thread::Writer;
-use crate::event_loop::End;
-use crate::event_loop::Watcher;
+use crate::event_loop::{End, Watcher};
 
 /// A stream of bytes to write, whatever it is made of.
 ///

@@ -9,8 +9,7 @@ use bytes::BytesMut;
 use super::descriptor::{self, Handle, Kind};
 use super::polled::{Moved, Polled};
 use super::thread::Reader;
-use crate::event_loop::End;
-use crate::event_loop::Watcher;
+use crate::event_loop::{End, Watcher};
 
 /// A stream of bytes to read, whatever it is made of.
 ///

@@ -16,7 +16,7 @@ pub(crate) async fn run<F: Future>(reactor: Reactor, future: F) -> F::Output {
     let epoll = reactor.registrar.0.epoll.as_fd().try_clone_to_owned().expect("a descriptor");
     #[expect(
         deprecated,
-        reason = "its successor is unsafe; a descriptor that is owned here is not closed by anybody else"
+        reason = "its successor asks for a promise; a descriptor that is owned here is closed by nobody else"
     )]
     let events = AsyncFd::with_interest(epoll, Interest::READABLE).expect("an epoll can be watched");
     _ = reactor.alarm.thread.set(std::thread::current().id());

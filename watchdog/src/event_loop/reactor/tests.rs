@@ -153,7 +153,7 @@ fn room_is_told_of_while_it_is_waited_for() {
 }
 
 #[test]
-fn a_place_is_free_again_once_its_watched_is_gone() {
+fn a_place_is_free_again_once_nothing_is_watched_there() {
     let reactor = Reactor::new().unwrap();
     let (one, other) = UnixStream::pair().unwrap();
     let first = reactor.registrar().watch(&one, End::Read).unwrap();
