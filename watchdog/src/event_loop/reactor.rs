@@ -207,6 +207,11 @@ impl<Fd: AsFd> Watched<Fd> {
         &self.fd
     }
 
+    /// Which end of a stream it is.
+    pub(crate) const fn end(&self) -> End {
+        self.end
+    }
+
     /// Whether a transfer may do something.
     pub(crate) fn is_ready(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & READY != 0

@@ -25,7 +25,9 @@ impl Driver {
             if turn > 0 {
                 now = self.clock.now();
             }
-            let mut busy = self.turn(cx, now) | self.flush(cx) | self.stirred;
+            let mut busy = self.turn(cx, now);
+            self.flush(cx);
+            busy |= self.stirred;
             if let Some(exit) = self.exit {
                 if !self.goes_on_after(exit) {
                     return Poll::Ready(exit);
@@ -50,13 +52,13 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Looks once at everything that may be new. Whether there may be more.
+    /// Looks once at everything that may be new. Whether one of the two sides may have more; all else has stirred then.
     ///
     /// Messages are what is new most of the time, and both sides are looked at until they have none. All else has told that
     /// it will wake us, and is not asked again for each message.
     fn turn(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        let time = self.look_at_time(now);
-        // With what the time has stirred: all of that is looked at in this turn. The timer counts as rung until the last one.
+        self.look_at_time(now);
+        // With what the time has stirred: all of that is looked at in this turn.
         let stirred = std::mem::take(&mut self.stirred);
         let commands = stirred && self.look_at_commands(cx, now);
         let server = self.look_at_server(cx, now);
@@ -66,11 +68,12 @@ impl Driver {
         let managed = stirred && self.look_at_managed(cx, now);
         let files = stirred && self.look_at_files(cx, now);
         self.stirred |= commands | chain | managed | files;
-        time | commands | server | client | chain | managed | files
+        server | client
     }
 
-    fn look_at_time(&mut self, now: Instant) -> bool {
-        let Some(gap) = self.clock.rung(now) else { return false };
+    /// The timer is armed again at the end of the last turn; until then it counts as rung.
+    fn look_at_time(&mut self, now: Instant) {
+        let Some(gap) = self.clock.rung(now) else { return };
         if let Some(gap) = gap {
             tracing::debug!(still = ?gap.still, jump = ?gap.jump, "time went by that does not count");
             self.core.stood_still(gap.still);
@@ -80,8 +83,6 @@ impl Driver {
         }
         self.core.tick(now, &mut self.effects);
         self.carry_out(now);
-        // The timer is armed again at the end of the turn; until then it counts as rung.
-        false
     }
 
     fn look_at_commands(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
@@ -235,23 +236,20 @@ impl Driver {
         true
     }
 
-    /// Writes what both sides take. Whether one of them has room again: the other one, which was held back and not looked
-    /// at, has to be looked at now, since nothing else would wake us for it.
-    fn flush(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut eased = false;
+    /// Writes what both sides take. Where one of them has room again, the other one, which was held back and not looked at, has
+    /// to be looked at now, since nothing else would wake us for it.
+    fn flush(&mut self, cx: &mut Context<'_>) {
         let waiting = self.front.backlog();
         if waiting > 0 {
             _ = self.front.flush(cx);
-            eased |= waiting >= FULL && self.front.backlog() < FULL;
+            self.stirred |= waiting >= FULL && self.front.backlog() < FULL;
         }
         if let Some((_, runtime)) = &mut self.runtime {
             let waiting = runtime.backlog();
             if waiting > 0 {
                 runtime.flush(cx);
-                eased |= waiting >= FULL && runtime.backlog() < FULL;
+                self.stirred |= waiting >= FULL && runtime.backlog() < FULL;
             }
         }
-        self.stirred |= eased;
-        eased
     }
 }

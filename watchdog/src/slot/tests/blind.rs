@@ -7,19 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
 
+use super::{Stage, stage};
 use crate::back::runtime::{Back, News, Runtime};
 use crate::back::{Fence, StartError, facts};
-use crate::config::{EventForm, EventFormat, Events, Server};
-use crate::core::slot::Role;
+use crate::config::Server;
 use crate::core::testing::{secs, server as usual};
 use crate::event_loop::Watcher;
-use crate::events::{Bus, EventWriter};
-use crate::front::{Client, Front};
-use crate::probe::Registry;
-use crate::slot::{Driver, Parts};
-use crate::stream::{Sink, Source};
 use crate::telemetry::LogHandle;
 use crate::wire::lines::Line;
 
@@ -117,32 +111,12 @@ impl Runtime for Fake {
 #[tokio::test(start_paused = true)]
 async fn what_the_system_does_not_tell_is_not_asked_again_and_again() {
     let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
-    let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
-    let watcher = Watcher::Runtime;
-    let source = Source::own_pipe(near.try_clone().unwrap().into(), &watcher).unwrap();
-    let sink = Sink::own_pipe(near.into(), &watcher).unwrap();
-    far.set_nonblocking(true).unwrap();
     let mut server = usual();
     server.limits.memory = Some(1);
-    let server = Arc::new(server);
-    let events =
-        Events { stderr: EventForm::Off, format: EventFormat::Jsonl, file: None, ring: 1 << 20, throttle: None };
     let fake = Fake::default();
-    let (driver, _handle) = Driver::over(
-        Box::new(fake.clone()),
-        Parts {
-            server: server.clone(),
-            role: Role::default(),
-            registry: Registry::with_builtins(),
-            front: Front::only(Client::new(source, sink, server.limits.max_line)),
-            log: LogHandle::discard(),
-            events: Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring),
-            toolbox: None,
-            watcher,
-        },
-    );
+    let Stage { driver, client, handle: _handle, events: _ } = stage(Box::new(fake.clone()), server, Watcher::Runtime);
     let driving = tokio::spawn(driver.run());
-    let (read, mut write) = UnixStream::from_std(far).unwrap().into_split();
+    let (read, mut write) = client.into_split();
     let mut read = BufReader::new(read).lines();
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
     write.write_all(format!("{hello}\n").as_bytes()).await.unwrap();

@@ -3,26 +3,18 @@
 //!
 //! What has to hold is checked where it happens: by the processes ([`server`]), by the client ([`client`]), and at the end.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::UnixStream;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
-use crate::config::{EventForm, EventFormat, Events, Server};
-use crate::core::slot::Role;
+use super::{Stage, stage};
+use crate::config::Server;
 use crate::core::testing::{secs, server as usual};
 use crate::event_loop::Watcher;
 #[cfg(target_os = "linux")]
 use crate::event_loop::reactor::{Reactor, nested};
-use crate::events::{Bus, EventWriter};
 use crate::exit::Exit;
-use crate::front::{Client, Front};
-use crate::probe::Registry;
-use crate::slot::{Driver, Parts};
-use crate::stream::{Sink, Source};
-use crate::telemetry::LogHandle;
 
 mod client;
 mod operator;
@@ -76,10 +68,6 @@ async fn live(seed: u64, length: Duration, under: Under) -> Seen {
     // Every other seed, so that many days show both.
     let plans = !seed.is_multiple_of(2);
     let world: Shared = World::new(seed, plans);
-    let events =
-        Events { stderr: EventForm::Off, format: EventFormat::Jsonl, file: None, ring: 1 << 20, throttle: None };
-    let events = Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring);
-    let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
     #[cfg(target_os = "linux")]
     let reactor = Reactor::new().unwrap();
     let watcher = match under {
@@ -87,30 +75,15 @@ async fn live(seed: u64, length: Duration, under: Under) -> Seen {
         #[cfg(target_os = "linux")]
         Under::Reactor => Watcher::Reactor(reactor.registrar()),
     };
-    let source = Source::own_pipe(near.try_clone().unwrap().into(), &watcher).unwrap();
-    let sink = Sink::own_pipe(near.into(), &watcher).unwrap();
-    far.set_nonblocking(true).unwrap();
-    let server = Arc::new(config(plans));
-    let (driver, handle) = Driver::over(
-        Box::new(server::Processes::new(world.clone())),
-        Parts {
-            server: server.clone(),
-            role: Role::default(),
-            registry: Registry::with_builtins(),
-            front: Front::only(Client::new(source, sink, server.limits.max_line)),
-            log: LogHandle::discard(),
-            events: events.clone(),
-            toolbox: None,
-            watcher,
-        },
-    );
+    let processes = server::Processes::new(world.clone());
+    let Stage { driver, handle, client, events } = stage(Box::new(processes), config(plans), watcher);
     let driving = match under {
         Under::Runtime => tokio::task::spawn_local(driver.run()),
         #[cfg(target_os = "linux")]
         Under::Reactor => tokio::task::spawn_local(nested::run(reactor, driver.run())),
     };
     let operating = tokio::task::spawn_local(operator::operate(world.clone(), handle, length));
-    client::live(world.clone(), UnixStream::from_std(far).unwrap(), length, LAST).await;
+    client::live(world.clone(), client, length, LAST).await;
     let exit = tokio::time::timeout(LAST, driving).await.expect("the watchdog ends").unwrap();
     operating.abort();
     assert_eq!(exit, Exit::Done);

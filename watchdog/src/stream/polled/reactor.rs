@@ -16,12 +16,11 @@ use crate::stream::descriptor::{self, Handle};
 #[derive(Debug)]
 pub(in crate::stream) struct Polled {
     watched: Watched<Handle>,
-    end: End,
 }
 
 impl Polled {
     pub(super) fn new(handle: Handle, end: End, registrar: &Registrar) -> Result<Self, (Handle, io::Error)> {
-        Ok(Self { watched: registrar.watch(handle, end)?, end })
+        Ok(Self { watched: registrar.watch(handle, end)? })
     }
 
     #[inline]
@@ -53,7 +52,7 @@ impl Polled {
         if !self.watched.is_closed() {
             return Poll::Pending;
         }
-        if descriptor::hung_up(self.watched.get().as_fd(), self.end) {
+        if descriptor::hung_up(self.watched.get().as_fd(), self.watched.end()) {
             return Poll::Ready(());
         }
         self.watched.is_open_again();
