@@ -138,8 +138,10 @@ impl Reactor {
         let timeout = if self.alarm.rung.load(Ordering::Acquire) { Some(&AT_ONCE) } else { timeout };
         let some = match epoll::wait(&self.registrar.0.epoll, &mut room, timeout) {
             Ok((events, _)) => self.registrar.0.note(events),
-            // A signal. Whatever else it were, the future would find by its own calls what is wrong.
-            Err(error) => error != rustix::io::Errno::INTR,
+            // A signal.
+            Err(rustix::io::Errno::INTR) => false,
+            // Nothing would be told any more: the future would wait for ever, and be polled all the time.
+            Err(error) => panic!("the system does not tell what is ready: {error}"),
         };
         some || self.alarm.rung.load(Ordering::Acquire)
     }

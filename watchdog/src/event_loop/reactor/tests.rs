@@ -165,3 +165,19 @@ fn a_place_is_free_again_once_nothing_is_watched_there() {
     drop(second);
     assert_eq!(reactor.registrar().watch(&other, End::Write).unwrap().place, 1);
 }
+
+/// A future would be polled again and again, and never be told of anything.
+#[test]
+fn a_system_that_does_not_tell_what_is_ready_is_no_reason_to_go_on() {
+    let mut reactor = Reactor::new().unwrap();
+    let no_epoll = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+    reactor.registrar =
+        Registrar(Arc::new(Shared { epoll: no_epoll, flags: Mutex::default(), alarms: AtomicU64::new(0) }));
+    let mut polls = 0;
+    let future = poll_fn(|_| {
+        polls += 1;
+        if polls == 1000 { Poll::Ready(()) } else { Poll::Pending }
+    });
+    let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| reactor.block_on(future)));
+    assert!(end.is_err() && polls == 1, "{polls} polls");
+}
