@@ -90,7 +90,7 @@ impl Hold {
         if held.requests.is_empty() {
             self.queue.remove(at);
         } else {
-            held.line = with_wanted(&held.line, |other| other != id);
+            held.line = with_wanted(&held.line, true, |other| other != id);
             self.bytes += held.line.len();
         }
         Some(request)
@@ -130,13 +130,14 @@ impl Hold {
     }
 }
 
-/// A batch with only those of its requests that are still wanted; what is no request stays. Any other line, and a batch
-/// that keeps everything, stay as they are.
-pub(super) fn with_wanted(line: &Bytes, wanted: impl Fn(&IdKey) -> bool) -> Bytes {
+/// A batch with only those of its requests that are still wanted, and without the other messages unless they are too. Any
+/// other line, and a batch that keeps everything, stay as they are.
+pub(super) fn with_wanted(line: &Bytes, others: bool, wanted: impl Fn(&IdKey) -> bool) -> Bytes {
     let stays = |element: &[u8]| match head::scan(element) {
         Scan::Message(head) if head.kind == Kind::Request => {
             head::id_at(element, head.id.as_ref()).is_none_or(|id| wanted(&id.key))
         }
+        Scan::Message(_) => others,
         _ => true,
     };
     let all: Vec<_> = head::elements(line).unwrap_or_default().into_iter().filter_map(|span| line.get(span)).collect();

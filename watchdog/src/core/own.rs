@@ -42,6 +42,8 @@ pub struct OwnRequest {
     pub since: Instant,
     /// How many requests of the client were in flight then.
     pub behind: usize,
+    /// Whether it has passed lines that waited to be written, so that its place is not that on the wire.
+    pub passed: bool,
 }
 
 /// The table.
@@ -103,6 +105,12 @@ impl Own {
     #[must_use]
     pub fn is_probe(&self, id: &IdKey) -> bool {
         self.open.get(id).is_some_and(|own| matches!(own.purpose, Purpose::Probe(_)))
+    }
+
+    /// The request of this probe's call has passed lines that waited.
+    pub fn has_passed(&mut self, call: CallId) {
+        let own = self.open.values_mut().find(|own| own.purpose == Purpose::Probe(call));
+        own.into_iter().for_each(|own| own.passed = true);
     }
 
     /// The server is gone: the probes' calls among what was in flight, in their order.

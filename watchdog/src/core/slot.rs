@@ -15,6 +15,7 @@ mod manage;
 mod notices;
 mod opening;
 mod operator;
+mod oversized;
 mod planned;
 mod probing;
 mod process;
@@ -30,7 +31,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use probe_api::Trigger;
 
 use super::asks::Asks;
 use super::catalog::Catalog;
@@ -48,6 +48,7 @@ use crate::events::Throttle;
 use crate::exit::Exit;
 use manage::Manage;
 use planned::Planned;
+use probing::ChainRun;
 
 /// How far the session with the live process is established.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,21 +71,6 @@ struct Failure {
     error: Option<String>,
     ending: Option<Ending>,
     tail: Vec<String>,
-}
-
-/// A probe chain that runs.
-#[derive(Debug, Clone, Copy)]
-struct ChainRun {
-    trigger: Trigger,
-    since: Instant,
-    /// Whether the server owed no answer when it began.
-    was_idle: bool,
-    for_overdue: bool,
-    for_health: bool,
-    /// Its result may only warn.
-    warn_only: bool,
-    progress: bool,
-    heard: bool,
 }
 
 /// The end waits for the client's first request.

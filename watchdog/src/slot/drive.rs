@@ -200,7 +200,11 @@ impl Driver {
         let Poll::Ready(news) = self.chains.poll_news(cx, wanted) else { return false };
         match news {
             ChainNews::Call { generation, call, method, params } => {
+                let passes = self.runtime.as_ref().is_some_and(|(_, runtime)| runtime.backlog() > 0);
                 self.core.probe_call(now, generation, call, &method, params.as_deref(), &mut self.effects);
+                if passes {
+                    self.core.probe_passed(call);
+                }
             }
             ChainNews::Done { generation, report, cpu_before } => {
                 let processes = self.runtime.as_ref().and_then(|(_, runtime)| runtime.processes());

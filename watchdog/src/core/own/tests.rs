@@ -2,7 +2,7 @@ use super::*;
 use crate::core::testing::{base, key};
 
 fn request(purpose: Purpose) -> OwnRequest {
-    OwnRequest { purpose, seq: 1, since: base(), behind: 0 }
+    OwnRequest { purpose, seq: 1, since: base(), behind: 0, passed: false }
 }
 
 #[test]

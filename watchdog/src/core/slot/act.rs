@@ -124,8 +124,8 @@ impl Slot {
         }
         for (tag, requests) in unread {
             if let Some(line) = unsent.remove(&tag) {
-                // What the client has cancelled meanwhile is not sent after all.
-                let line = with_wanted(&line, |id| requests.iter().any(|request| request.id.key == *id));
+                // What the client has cancelled meanwhile is not sent after all, and what it answered or told was for this process.
+                let line = with_wanted(&line, false, |id| requests.iter().any(|request| request.id.key == *id));
                 self.hold_again(now, requests, line);
             }
         }
@@ -146,8 +146,8 @@ impl Slot {
                 request.repeated = true;
                 self.hold_again(now, vec![request], line);
             }
-            // A server that dies on the question for its era would die again: the client asks in the other era.
-            (Method::Discover, _) if self.session.era() == Era::Probing => {
+            // A server that dies on the question for its era would die again: the client asks in the other era, or has done so.
+            (Method::Discover, _) if self.session.era() == Era::Probing || self.is_left_behind(&request) => {
                 self.refuse(&request, Code::ServerDisconnected, reason.name(), out);
             }
             (_, Some(line)) if request.repeatable && !request.repeated => {

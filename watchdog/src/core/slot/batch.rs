@@ -111,6 +111,7 @@ impl Slot {
         };
         let (mut kept, mut changed, mut answered) = (Vec::new(), false, Vec::new());
         for (element, head) in heads {
+            self.message_of_life(&element, &head);
             let ok = head.kind == Kind::Result;
             let request = match head.kind {
                 Kind::Result | Kind::Error => {

@@ -18,7 +18,6 @@ use crate::core::session::Era;
 use crate::wire::framed::Framed;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
 use crate::wire::id::{Id, IdKey};
-use crate::wire::lines::{Oversized, OversizedKind};
 use crate::wire::{Span, compose, splice};
 
 /// What is said of a request that nobody can answer.
@@ -64,14 +63,6 @@ impl Slot {
                 self.protest(id.as_ref(), -32600, "Invalid Request: neither method nor result nor error", out);
             }
             Scan::NotJson => self.protest(None, -32700, "Parse error: the line is not a JSON object", out),
-        }
-    }
-
-    /// A line of the client that was longer than the limit, and was thrown away.
-    pub fn client_oversized(&self, line: &Oversized, out: &mut Vec<Effect>) {
-        self.emit_oversized("client", line.len, out);
-        if let (OversizedKind::Request | OversizedKind::Unknown, Some(id)) = (line.kind, &line.id) {
-            self.refuse_id(id, Code::MessageTooLarge, "client", false, out);
         }
     }
 
@@ -305,7 +296,7 @@ impl Slot {
         if self.cancel_managed(&id, out) {
             return None;
         }
-        let in_flight = self.ledger.remove(&id);
+        let in_flight = self.ledger.remove(&id).inspect(|request| self.given_up(request));
         let stream = in_flight.is_none() && self.listens.closed(&id);
         if stream {
             Self::listen_ended(RequestOutcome::Cancelled, out);

@@ -86,21 +86,28 @@ impl Slot {
 
     /// Goes on with the end once nothing is owed, or the time for it is over.
     pub(super) fn check_drain(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        let Some(closing) = &mut self.closing else { return };
+        let Some(closing) = self.closing else { return };
         let Some(until) = closing.drain_until else { return };
         let waiting = !self.hold.is_empty() || !self.overdue.is_empty() || !self.parked.is_empty();
         // Whether COMMAND can be executed at all decides the exit code.
         let starting = self.started.is_none() && self.life.generation().0 == 1;
-        // The question for the era is not waited for by a client that has gone on in the other one.
-        let abandoned = |request: &Request| request.method == Method::Discover && self.session.era() == Era::Handshake;
-        let in_flight = self.ledger.iter().any(|request| !abandoned(request));
-        let owed = closing.unread || in_flight || waiting || starting;
+        let owed = closing.unread || self.owes_answers() || waiting || starting;
         // Calls of our own tools are answered without a server.
         if now < until && (self.manage.is_busy() || owed && self.life.live().is_some()) {
             return;
         }
-        closing.drain_until = None;
+        self.closing = Some(Closing { drain_until: None, ..closing });
         self.event(now, Event::Remove, out);
+    }
+
+    /// Whether the server owes an answer that somebody waits for.
+    pub(super) fn owes_answers(&self) -> bool {
+        self.ledger.iter().any(|request| !self.is_left_behind(request))
+    }
+
+    /// The question for the era is not waited for by a client that has gone on in the other one.
+    pub(super) fn is_left_behind(&self, request: &Request) -> bool {
+        request.method == Method::Discover && self.session.era() == Era::Handshake
     }
 
     /// The process tree is gone and nothing will be started: whoever still waits is told, and the program ends.

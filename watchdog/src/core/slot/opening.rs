@@ -233,7 +233,7 @@ impl Slot {
     fn note_own(&mut self, now: Instant, id: &Id, purpose: Purpose) {
         let seq = self.ledger.next_seq();
         let behind = self.ledger.len();
-        self.own.sent(id, OwnRequest { purpose, seq, since: now, behind });
+        self.own.sent(id, OwnRequest { purpose, seq, since: now, behind, passed: false });
     }
 
     /// Asks for the lists that the client knows, to compare them.

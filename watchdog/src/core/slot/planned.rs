@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::{Effect, Slot};
 use crate::core::backoff::spread;
 use crate::core::ids::Generation;
-use crate::core::ledger::earliest;
+use crate::core::ledger::{Request, earliest};
 use crate::core::lifecycle::{Event, Reason, State};
 use crate::core::tasks::Tasks;
 use crate::events::EventKind;
@@ -237,7 +237,7 @@ impl Slot {
 
     /// Whether nobody owes anybody anything.
     pub(super) fn is_quiet(&self, now: Instant) -> bool {
-        self.ledger.is_empty() && self.hold.is_empty() && self.parked.is_empty() && self.owes_openings_alone(now)
+        !self.owes_answers() && self.hold.is_empty() && self.parked.is_empty() && self.owes_openings_alone(now)
     }
 
     /// The same, but for the client's opening and what waits for a server.
@@ -245,7 +245,8 @@ impl Slot {
         let asked = self.life.live().is_some_and(|generation| self.asks.is_owed_to(generation));
         let idle = !asked && self.overdue.is_empty() && !self.planned.tasks.is_any_open(now);
         let steady = self.closing.is_none() && self.tearing.is_none() && self.deferred.is_empty();
-        idle && steady && self.ledger.iter().all(|request| request.method == Method::Initialize)
+        let is_opening = |request: &Request| request.method == Method::Initialize || self.is_left_behind(request);
+        idle && steady && self.ledger.iter().all(is_opening)
     }
 
     fn emit_due(reason: Reason, detail: String, out: &mut Vec<Effect>) {

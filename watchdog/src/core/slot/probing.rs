@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use probe_api::{ProcessFacts, Snapshot, Trigger};
 
 use super::answer::DEADLINE;
-use super::{ChainRun, Effect, Opening, ProbeReply, Slot};
+use super::{Effect, Opening, ProbeReply, Slot};
 use crate::core::backoff::spread;
 use crate::core::chain::{Chain, Evidence, Latches, LinkIndex, Outcome};
 use crate::core::ids::{CallId, Generation};
+use crate::core::ledger::Request;
 use crate::core::lifecycle::Event;
 use crate::core::own::{OwnRequest, Purpose};
 use crate::core::refusal::Code;
@@ -24,11 +25,29 @@ const RIGHT_BEHIND: Duration = Duration::from_millis(100);
 /// A probe that waited for less than this was not kept waiting by a call.
 const NOTICEABLE: Duration = Duration::from_millis(150);
 
+/// A probe chain that runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChainRun {
+    pub(super) trigger: Trigger,
+    pub(super) since: Instant,
+    /// Whether the server owed no answer when it began.
+    pub(super) was_idle: bool,
+    pub(super) for_overdue: bool,
+    pub(super) for_health: bool,
+    /// Its result may only warn.
+    pub(super) warn_only: bool,
+    pub(super) progress: bool,
+    pub(super) heard: bool,
+    /// Whether a call was given up meanwhile, which the server may be at still.
+    pub(super) given_up: bool,
+}
+
 impl Slot {
     /// Deadlines and overdue calls.
     pub(super) fn check_ledger(&mut self, now: Instant, out: &mut Vec<Effect>) {
         let (expired, overdue) = self.ledger.due(now);
         for request in expired {
+            self.given_up(&request);
             let line = compose::cancelled(&request.id, "its deadline has passed");
             if self.life.live().is_some() {
                 out.push(Effect::pass(line));
@@ -42,6 +61,13 @@ impl Slot {
             } else {
                 self.ledger.rearm(now, None);
             }
+        }
+    }
+
+    /// Nobody waits any more for the answer to a request that the server has.
+    pub(super) const fn given_up(&mut self, request: &Request) {
+        if let Some(chain) = &mut self.chain {
+            chain.given_up |= request.patience.is_some();
         }
     }
 
@@ -72,6 +98,7 @@ impl Slot {
             warn_only,
             progress: false,
             heard: false,
+            given_up: false,
         });
         self.emit_probe_started(trigger, out);
         out.push(Effect::StartChain { generation, trigger, limit });
@@ -138,6 +165,11 @@ impl Slot {
         self.send_own(now, method, params, Purpose::Probe(call), out);
     }
 
+    /// The request of this call has passed lines that waited to be written.
+    pub fn probe_passed(&mut self, call: CallId) {
+        self.own.has_passed(call);
+    }
+
     /// A chain has ended. `cpu_used` is the processor time of the process tree meanwhile. The answer is why it ran and what it
     /// means, unless it is stale.
     pub fn chain_done(
@@ -160,7 +192,7 @@ impl Slot {
             progress: run.progress,
             cpu_used,
             window: now.saturating_duration_since(run.since),
-            serial_call_in_flight: in_line && self.ledger.has_timed(),
+            serial_call_in_flight: in_line && self.ledger.has_timed() || self.answers_in_order() && run.given_up,
         };
         let mut outcome = chain.finish(&evidence);
         let excused_too_long = self.ledger.busy_too_long(now, self.config.probe.busy_max);
@@ -262,6 +294,10 @@ impl Slot {
     /// Learns from the answer to a probe's request whether the server answers in order. Nothing else of ours tells: what a
     /// process is asked right after its start, along with what the client was waiting for, it answers in one go once it is warm.
     pub(super) fn learn_order(&mut self, now: Instant, own: &OwnRequest) {
+        if own.passed {
+            return;
+        }
+        self.ledger.own_answered(own.seq);
         if !matches!(own.purpose, Purpose::Probe(_)) {
             return;
         }

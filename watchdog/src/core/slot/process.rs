@@ -63,10 +63,11 @@ impl Slot {
         }
     }
 
-    /// Servers of the handshake era may end on a `server/discover` (wire.md).
+    /// Servers of the handshake era may end on a `server/discover` (wire.md). The client may have gone on in that era meanwhile.
     fn died_of_the_question(&self) -> bool {
         let asked = |request: &Request| request.method == Method::Discover;
-        self.session.era() == Era::Probing && self.opening == Opening::Transparent && self.ledger.iter().any(asked)
+        let unopened = self.session.era() == Era::Probing || self.session.awaits_handshake();
+        unopened && self.opening == Opening::Transparent && self.ledger.iter().any(asked)
     }
 
     /// The program could not be executed. At the first start that ends the watchdog, loudly.

@@ -18,7 +18,6 @@ use crate::core::session::Era;
 use crate::wire::framed::Framed;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
 use crate::wire::id::Id;
-use crate::wire::lines::{Oversized, OversizedKind};
 use crate::wire::{compose, splice};
 
 /// The reason of a refusal whose answer came, but not in UTF-8.
@@ -42,10 +41,7 @@ impl Slot {
                 self.stray(&line, out);
             }
             Scan::Message(head) => {
-                // Only a chain that runs makes it worth to know whose answer this is.
-                if self.chain.is_some() && !key(&line, head.id.as_ref()).is_some_and(|id| self.own.is_probe(&id)) {
-                    self.sign_of_life();
-                }
+                self.message_of_life(&line, head);
                 if !line.is_utf8() {
                     return self.unreadable(now, &line, head, out);
                 }
@@ -116,37 +112,18 @@ impl Slot {
         }
     }
 
+    /// A message counts, unless it answers a probe.
+    pub(super) fn message_of_life(&mut self, line: &[u8], head: &Head) {
+        // Only a chain that runs makes it worth to know whose answer this is.
+        if self.chain.is_some() && !key(line, head.id.as_ref()).is_some_and(|id| self.own.is_probe(&id)) {
+            self.sign_of_life();
+        }
+    }
+
     /// Something that counts for a probe chain beside the answers to its own calls, which the probes themselves judge.
     pub(super) const fn sign_of_life(&mut self) {
         if let Some(chain) = &mut self.chain {
             chain.heard = true;
-        }
-    }
-
-    /// A line of the server that was longer than the limit, and was thrown away.
-    pub fn server_oversized(&mut self, now: Instant, generation: Generation, line: &Oversized, out: &mut Vec<Effect>) {
-        if self.hearing != Some(generation) {
-            return;
-        }
-        self.emit_oversized("server", line.len, out);
-        let Some(id) = &line.id else { return };
-        match line.kind {
-            OversizedKind::Request if self.life.live().is_none() => {}
-            OversizedKind::Request => {
-                let message = "the message is longer than the limit of the watchdog in front of this server";
-                let line = compose::error(Some(id), Code::MessageTooLarge.number(), message, &serde_json::Value::Null);
-                out.push(Effect::pass(line));
-            }
-            OversizedKind::Notification => {}
-            OversizedKind::Response | OversizedKind::Unknown => {
-                if let Some(own) = self.own.answered(&id.key) {
-                    self.own_answer(now, own, false, b"{}", out);
-                } else if let Some(request) = self.ledger.answered(&id.key) {
-                    self.first_answer(now, out);
-                    self.refuse(&request, Code::MessageTooLarge, "server", out);
-                    self.check_drain(now, out);
-                }
-            }
         }
     }
 
@@ -250,9 +227,8 @@ impl Slot {
         }
     }
 
-    fn own_answer(&mut self, now: Instant, own: OwnRequest, ok: bool, body: &[u8], out: &mut Vec<Effect>) {
+    pub(super) fn own_answer(&mut self, now: Instant, own: OwnRequest, ok: bool, body: &[u8], out: &mut Vec<Effect>) {
         self.learn_order(now, &own);
-        self.ledger.own_answered(own.seq);
         match own.purpose {
             Purpose::Handshake => self.handshake_answered(now, ok, body, out),
             Purpose::Readiness => self.ready(now, out),

@@ -1,5 +1,7 @@
 //! Batches, which 2025-03-26 alone has.
 
+use bytes::Bytes;
+
 use crate::core::testing::{
     INITIALIZE, INITIALIZED, Script, World, answer_line, call_line, cancel_line, ids, refused, secs,
 };
@@ -164,4 +166,28 @@ fn other_versions_have_no_batches() {
     assert!(world.client_got_one().contains("no batches"));
     world.server_says(&format!("[{}]", answer_line("1")));
     assert_eq!((world.client_got(), world.strays.len()), (vec![], 1));
+}
+
+#[test]
+fn what_is_no_request_in_a_batch_that_was_never_written_is_not_for_the_next_server() {
+    let mut world = open();
+    let ask = r#"{"jsonrpc":"2.0","id":0,"method":"roots/list"}"#;
+    world.server_says(ask);
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+    world.say(&format!("[{},{},{changed}]", answer_line("0"), call_line("1", "t")));
+    world.server_dies_unread(1);
+    assert_eq!(world.server_got().last(), Some(&format!("[{}]", call_line("1", "t"))));
+}
+
+#[test]
+fn a_batch_is_a_sign_of_life_like_any_other_line() {
+    let mut world = open();
+    world.call("1", "slow");
+    world.advance(secs(40));
+    let generation = world.generation();
+    let batch = r#"[{"jsonrpc":"2.0","method":"notifications/message"}]"#;
+    world.tell(|slot, now, out| slot.server_line(now, generation, Bytes::from(batch), out));
+    world.probe_meets_silence();
+    world.gone();
+    assert_eq!(world.generation().0, 1, "it writes");
 }

@@ -88,3 +88,30 @@ fn after_a_discovery_that_succeeded_the_session_is_stateless() {
     world.say(&stateless("2", "tools/list", ""));
     assert_eq!(world.server_got_methods(), ["tools/list"]);
 }
+
+#[test]
+fn a_question_that_kills_is_not_asked_again_for_a_client_that_has_gone_on_in_the_other_era() {
+    let slow = Script { ignores: &["server/discover", "initialize"], ..Script::default() };
+    let mut world = World::with_servers([slow, dies_of_it()], |server| {
+        server.restart.delays = Delays::Schedule(vec![secs(30)]);
+        server.restart.max_attempts = Some(1);
+    });
+    world.say(&discover());
+    world.say(INITIALIZE);
+    world.server_dies();
+    let got = world.client_got();
+    refused(&got[0], "1", -31000);
+    assert!(got[1].contains("\"id\":0.0") && got[1].contains("result"), "{got:?}");
+    assert_eq!((world.generation().0, world.server_got_methods()), (2, vec!["initialize".to_owned()]));
+}
+
+#[test]
+fn a_question_that_nobody_answers_does_not_keep_a_server_from_being_replaced() {
+    let deaf = Script { ignores: &["server/discover"], ..Script::default() };
+    let mut world = World::with_servers([deaf], |server| server.limits.max_lifetime = Some(secs(600)));
+    world.say(&discover());
+    world.open();
+    world.advance(secs(700));
+    world.gone();
+    assert_eq!(world.generation().0, 2);
+}

@@ -2,7 +2,7 @@
 
 use crate::config::StrayStdout;
 use crate::core::slot::Slot;
-use crate::core::testing::{INITIALIZE, World, answer_line, call_line, id, refused, value};
+use crate::core::testing::{INITIALIZE, World, answer_line, call_line, id, raw_id, refused, value};
 use crate::wire::lines::{Oversized, OversizedKind};
 
 fn open() -> World {
@@ -191,4 +191,24 @@ fn a_request_whose_id_is_none_is_refused_since_nobody_could_answer_it() {
     let notification = r#"{"jsonrpc":"2.0","id":null,"method":"notifications/x"}"#;
     world.say(notification);
     assert_eq!((world.client_got(), world.server_got()), (vec![], vec![notification.to_owned()]));
+}
+
+#[test]
+fn too_long_an_answer_of_the_client_is_an_error_for_the_server_that_asked() {
+    let mut world = open();
+    let ask = r#"{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage"}"#;
+    world.server_says(ask);
+    world.server_dies();
+    world.server_says(ask);
+    let known = raw_id(world.client_got().last().expect("the question"));
+    assert_ne!(known, "\"q\"");
+    world.server_got();
+    for asked in ["\"q\"", &known, &known] {
+        world.tell(|slot, _, out| slot.client_oversized(&too_long(OversizedKind::Response, Some(asked)), out));
+    }
+    let got = world.server_got();
+    assert_eq!(got.len(), 1, "the first process's question is nobody's: {got:?}");
+    let answer = value(&got[0]);
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&"q".into(), &(-31008).into()));
+    assert_eq!(world.client_got(), [""; 0]);
 }

@@ -182,6 +182,26 @@ fn a_server_that_lets_a_probe_overtake_a_call_does_not_answer_in_order_whatever_
 }
 
 #[test]
+fn a_probe_that_passed_calls_on_the_way_to_the_server_says_nothing_of_the_order_of_its_answers() {
+    let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |server| {
+        server.health.interval = Some(secs(120));
+    });
+    world.open();
+    answers_in_order(&mut world, "1");
+    world.call("2", "waits to be written");
+    probe(&mut world, "ping");
+    world.slot.probe_passed(CallId(1));
+    let ping = world.server_got().pop().expect("the ping");
+    world.server_answers(&raw_id(&ping));
+    world.server_answers("2");
+    world.call("3", "slow");
+    world.advance(secs(40));
+    world.probe_meets_silence();
+    world.gone();
+    assert_eq!(world.generation().0, 1, "it answers in order as before");
+}
+
+#[test]
 fn a_server_that_is_slow_to_get_warm_does_not_answer_in_order_for_that() {
     let mut world = World::new(|_| ());
     world.open();
@@ -303,4 +323,26 @@ fn stateless_probes_carry_the_clients_version() {
     assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2027-01-01");
     assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], serde_json::json!({}));
     assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "mcp-watchdog");
+}
+
+#[test]
+fn a_call_that_is_cancelled_while_the_chain_runs_still_explains_the_silence_of_a_server_that_answers_in_order() {
+    for deadline in [None, Some(secs(42))] {
+        let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |server| {
+            server.request_deadline = deadline;
+        });
+        world.open();
+        answers_in_order(&mut world, "1");
+        world.call("2", "slow");
+        world.advance(secs(40));
+        assert!(world.chain.is_some());
+        match deadline {
+            None => world.cancel("2"),
+            Some(_) => world.advance(secs(2)),
+        }
+        assert_eq!(world.slot.in_flight(), 0);
+        world.probe_meets_silence();
+        world.gone();
+        assert_eq!(world.generation().0, 1, "it may be at it still: {deadline:?}");
+    }
 }

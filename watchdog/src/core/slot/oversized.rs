@@ -1,0 +1,62 @@
+//! Lines that were longer than the limit, and were thrown away: whoever waits for an answer is told.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::{Effect, Slot};
+use crate::core::asks::Answer;
+use crate::core::ids::Generation;
+use crate::core::refusal::Code;
+use crate::wire::compose;
+use crate::wire::id::Id;
+use crate::wire::lines::{Oversized, OversizedKind};
+
+impl Slot {
+    /// A line of the client that was longer than the limit, and was thrown away.
+    pub fn client_oversized(&mut self, line: &Oversized, out: &mut Vec<Effect>) {
+        self.emit_oversized("client", line.len, out);
+        let Some(id) = &line.id else { return };
+        match line.kind {
+            OversizedKind::Request | OversizedKind::Unknown => {
+                self.refuse_id(id, Code::MessageTooLarge, "client", false, out);
+            }
+            OversizedKind::Response => {
+                // The server that asked would wait for ever.
+                if let Answer::Pass(asked) = self.asks.answered(&id.key, self.life.live()) {
+                    out.push(Effect::pass(too_long_for_server(&asked)));
+                }
+            }
+            OversizedKind::Notification => {}
+        }
+    }
+
+    /// A line of the server that was longer than the limit, and was thrown away.
+    pub fn server_oversized(&mut self, now: Instant, generation: Generation, line: &Oversized, out: &mut Vec<Effect>) {
+        if self.hearing != Some(generation) {
+            return;
+        }
+        self.emit_oversized("server", line.len, out);
+        let Some(id) = &line.id else { return };
+        match line.kind {
+            OversizedKind::Request if self.life.live().is_none() => {}
+            OversizedKind::Request => out.push(Effect::pass(too_long_for_server(id))),
+            OversizedKind::Notification => {}
+            OversizedKind::Response | OversizedKind::Unknown => {
+                if let Some(own) = self.own.answered(&id.key) {
+                    self.own_answer(now, own, false, b"{}", out);
+                } else if let Some(request) = self.ledger.answered(&id.key) {
+                    self.first_answer(now, out);
+                    self.refuse(&request, Code::MessageTooLarge, "server", out);
+                    self.check_drain(now, out);
+                }
+            }
+        }
+    }
+}
+
+/// What a server is told under this id instead of a message that was too long.
+fn too_long_for_server(id: &Id) -> Bytes {
+    let message = "the message is longer than the limit of the watchdog in front of this server";
+    compose::error(Some(id), Code::MessageTooLarge.number(), message, &serde_json::Value::Null)
+}
