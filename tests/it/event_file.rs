@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use harness::{Value, json, tool_call};
+use harness::{Setup, Value, json, tool_call};
 
-use crate::rig::{EAGER, poll_until, setup};
+use crate::rig::{EAGER, FIXTURE, WATCHDOG, poll_until, setup};
 
 /// A folder of this test alone, gone with it.
 struct Folder(std::path::PathBuf);
@@ -62,5 +62,20 @@ fn a_full_disk_is_told_once_and_costs_no_call() {
     session.send(tool_call(2, "life", json!({})));
     assert_eq!(session.answer(2).text(), "1");
     assert_eq!(told(), 1);
+    session.finish();
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_no_more_than_a_full_disk() {
+    let folder = Folder::new("may-not-grow");
+    let path = folder.0.join("events.jsonl");
+    fs::write(&path, "\n".repeat(1 << 20)).expect("there is room");
+    // In units of 512 or 1024 bytes: less than the file has, and enough for what the server writes.
+    let limited = ["-c", "ulimit -f 512 && exec \"$@\"", "limited", WATCHDOG];
+    let session = Setup::new("sh", FIXTURE).options(limited).env("MCP_WATCHDOG_EVENTS__FILE", &path).start();
+    session.initialize();
+    session.wait_stderr("(events.file) cannot be written: File too large");
+    session.send(tool_call(1, "life", json!({})));
+    assert_eq!(session.answer(1).text(), "1");
     session.finish();
 }

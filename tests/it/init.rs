@@ -221,6 +221,24 @@ fn orphans_come_to_the_init_which_reaps_them_and_ends_the_rest() {
     }
 }
 
+/// As below `unshare --pid` without `--mount-proc`, or `bwrap --unshare-pid` without `--proc`.
+#[test]
+fn the_numbers_in_another_namespaces_proc_are_signalled_by_nobody() {
+    let Some(words) = unshare() else { return };
+    let words: Vec<&str> = words.iter().copied().filter(|word| *word != "--mount-proc").collect();
+    let setup = Setup::new("unshare", FIXTURE).options(words).options([WATCHDOG]).options(EAGER).options(QUICK_STOP);
+    let mut session = setup.several().start();
+    session.initialize();
+    session.wait_stderr("/proc is that of another PID namespace");
+    session.send(tool_call(1, "exit", json!({ "code": 0 })));
+    session.answer(1).own_error("server_disconnected");
+    session.send(tool_call(2, "life", json!({})));
+    assert_eq!(session.answer(2).text(), "2");
+    session.close_stdin();
+    assert_eq!(session.wait_exit(GRACES + MARGIN).code(), Some(0));
+    assert!(!session.stderr().contains("could not be killed"), "{}", session.stderr());
+}
+
 #[test]
 fn hundreds_of_zombies_that_somebody_else_made_are_reaped() {
     // Children of whoever was this process before: nobody has told the init of them.

@@ -9,6 +9,8 @@ mod other;
 mod own;
 
 #[cfg(target_os = "linux")]
+use linux::Shown;
+#[cfg(target_os = "linux")]
 pub(crate) use linux::{Member, descendants, group_members, start_time, stat};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use other::{group_members, start_time};
@@ -16,16 +18,22 @@ pub(crate) use own::{null, own_program};
 
 /// What an operator has to know where this process cannot see others.
 #[cfg(target_os = "linux")]
-pub(crate) fn blindness() -> Option<&'static str> {
-    let blind = !std::path::Path::new("/proc/self/stat").exists();
-    blind.then_some(
-        "/proc is not mounted: of a server's processes, those that left its process group are not found when it ends, and CPU \
-         time and memory of its processes are unknown",
-    )
+pub(crate) fn blindness() -> Option<String> {
+    let why = match linux::shown() {
+        Shown::Ours => return None,
+        Shown::Nothing => "is not mounted",
+        Shown::Others => {
+            "is that of another PID namespace (`unshare --mount-proc`, `bwrap --proc /proc` mount one's own)"
+        }
+    };
+    Some(format!(
+        "/proc {why}: of a server's processes, those that left its process group are not found when it ends, and CPU time and \
+         memory of its processes are unknown"
+    ))
 }
 
 /// What an operator has to know where this process cannot see others.
 #[cfg(not(target_os = "linux"))]
-pub(crate) const fn blindness() -> Option<&'static str> {
+pub(crate) const fn blindness() -> Option<String> {
     None
 }

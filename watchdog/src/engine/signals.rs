@@ -1,6 +1,7 @@
 //! Signals that end the program, and signals that are for the server.
 
 use std::io;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -41,6 +42,13 @@ impl Signals {
         }
         Poll::Pending
     }
+}
+
+/// A file that may not become longer (`ulimit -f`) counts as a full disk: the write says so. The signal that comes with it would
+/// end this process, and with it every session, over a line of the log.
+pub(crate) fn outlive_full_files() {
+    // Where it cannot be caught, all is as it was.
+    _ = signal_hook::flag::register(nix::libc::SIGXFSZ, Arc::default());
 }
 
 fn watch(kind: SignalKind) -> io::Result<(i32, Signal)> {

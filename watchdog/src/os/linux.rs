@@ -6,10 +6,37 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid};
 
 #[cfg(test)]
 mod tests;
+
+/// What /proc shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// The processes that this one can see.
+    Ours,
+    /// None.
+    Nothing,
+    /// Those of another PID namespace: this one was entered without a /proc of its own being mounted. Each number there is another
+    /// process here, or none, so that whoever signalled by it would hit a stranger.
+    Others,
+}
+
+/// What /proc shows. It is looked at once.
+pub(super) fn shown() -> Shown {
+    static SHOWN: OnceLock<Shown> = OnceLock::new();
+    *SHOWN.get_or_init(|| match fs::read_link("/proc/self") {
+        Ok(number) if number == Path::new(&getpid().to_string()) => Shown::Ours,
+        Ok(_) => Shown::Others,
+        Err(_) => Shown::Nothing,
+    })
+}
+
+/// Whether what /proc says is about the processes that are meant. Where it is not, there is nothing to be found.
+fn can_be_asked() -> io::Result<()> {
+    if shown() == Shown::Ours { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+}
 
 /// A process that descends from another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +75,7 @@ impl Stat {
 
 /// Reads one process. `NotFound` is a process that has gone.
 pub(crate) fn stat(pid: Pid) -> io::Result<Stat> {
+    can_be_asked()?;
     let text = fs::read(format!("/proc/{pid}/stat"))?;
     parse_stat(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected form of /proc/PID/stat"))
 }
@@ -84,6 +112,7 @@ pub(crate) fn start_time(pid: Pid) -> Option<u64> {
 /// another parent by now. An error means that the children of `root` itself could not be read.
 pub(crate) fn descendants(root: Pid) -> io::Result<Vec<Member>> {
     static CHILDREN_FILES: OnceLock<bool> = OnceLock::new();
+    can_be_asked()?;
     // Kernels without CONFIG_PROC_CHILDREN have no such file.
     if *CHILDREN_FILES.get_or_init(|| Path::new("/proc/thread-self/children").exists()) {
         walk_children_files(root)
@@ -148,6 +177,7 @@ pub(crate) fn group_members(group: Pid) -> io::Result<Vec<Pid>> {
 
 /// Every process that can be seen.
 fn all() -> io::Result<impl Iterator<Item = (Pid, Stat)>> {
+    can_be_asked()?;
     let entries = fs::read_dir("/proc")?;
     Ok(entries.filter_map(|entry| {
         let pid = entry.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw)?;

@@ -24,7 +24,7 @@ fn a_short_or_foreign_text_is_no_stat() {
 
 #[test]
 fn our_own_stat_names_our_parent_and_group() {
-    let stat = stat(nix::unistd::getpid()).unwrap();
+    let stat = stat(getpid()).unwrap();
     assert_eq!(stat.parent, nix::unistd::getppid());
     assert_eq!(stat.group, nix::unistd::getpgrp());
     assert!(!stat.is_dead() && stat.resident_pages > 0);
@@ -38,7 +38,7 @@ fn both_ways_of_listing_find_a_grandchild_below_its_parent() {
     let grandchild = Member { pid: Pid::from_raw(line.trim().parse().unwrap()), parent: pid_of(&child) };
     let walked = walk_children_files(pid_of(&child)).unwrap();
     let scanned = scan_parents(pid_of(&child)).unwrap();
-    let below_us = descendants(nix::unistd::getpid()).unwrap();
+    let below_us = descendants(getpid()).unwrap();
     nix::sys::signal::kill(grandchild.pid, nix::sys::signal::Signal::SIGKILL).unwrap();
     child.wait().unwrap();
     assert_eq!(walked, [grandchild]);
