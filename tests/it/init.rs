@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use harness::{Session, Setup, Signal, Value, What, is_running, json, tool_call};
+use harness::{Session, Setup, Signal, Value, What, cancelled, is_running, json, tool_call};
 use nix::sys::signal::{kill, killpg};
 use nix::unistd::Pid;
 
@@ -221,22 +221,38 @@ fn orphans_come_to_the_init_which_reaps_them_and_ends_the_rest() {
     }
 }
 
-/// As below `unshare --pid` without `--mount-proc`, or `bwrap --unshare-pid` without `--proc`.
+/// A watchdog in a namespace of its own that sees the /proc of the one above, as below `bwrap --unshare-pid` without `--proc`.
+fn below_another_proc() -> Option<Setup> {
+    let words = unshare()?.iter().filter(|word| **word != "--mount-proc");
+    Some(Setup::new("unshare", FIXTURE).options(words).options([WATCHDOG]).options(EAGER).options(QUICK_STOP))
+}
+
 #[test]
 fn the_numbers_in_another_namespaces_proc_are_signalled_by_nobody() {
-    let Some(words) = unshare() else { return };
-    let words: Vec<&str> = words.iter().copied().filter(|word| *word != "--mount-proc").collect();
-    let setup = Setup::new("unshare", FIXTURE).options(words).options([WATCHDOG]).options(EAGER).options(QUICK_STOP);
+    let Some(setup) = below_another_proc() else { return };
     let mut session = setup.several().start();
     session.initialize();
     session.wait_stderr("/proc is that of another PID namespace");
     session.send(tool_call(1, "exit", json!({ "code": 0 })));
-    session.answer(1).own_error("server_disconnected");
+    let _ = session.answer(1).own_error("server_disconnected");
     session.send(tool_call(2, "life", json!({})));
     assert_eq!(session.answer(2).text(), "2");
     session.close_stdin();
     assert_eq!(session.wait_exit(GRACES + MARGIN).code(), Some(0));
     assert!(!session.stderr().contains("could not be killed"), "{}", session.stderr());
+}
+
+#[test]
+fn a_server_is_not_condemned_by_the_proc_of_another_namespace() {
+    let Some(setup) = below_another_proc() else { return };
+    let session = setup.options(["--tool-timeout", "200ms", "--set", "probe.chain=[{type: process}]"]).start();
+    session.initialize();
+    session.send(tool_call(1, "silence", json!({})));
+    session.wait_stderr("probing could not tell, nothing is done");
+    session.send(tool_call(2, "life", json!({})));
+    assert_eq!(session.answer(2).text(), "1");
+    session.send(cancelled(1));
+    session.finish();
 }
 
 #[test]

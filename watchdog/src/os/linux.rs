@@ -33,9 +33,9 @@ pub(super) fn shown() -> Shown {
     })
 }
 
-/// Whether what /proc says is about the processes that are meant. Where it is not, there is nothing to be found.
+/// Whether what /proc says is about the processes that are meant.
 fn can_be_asked() -> io::Result<()> {
-    if shown() == Shown::Ours { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    if shown() == Shown::Ours { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
 /// A process that descends from another one.
@@ -73,7 +73,7 @@ impl Stat {
     }
 }
 
-/// Reads one process. `NotFound` is a process that has gone.
+/// Reads one process. `NotFound` is a process that has gone, `Unsupported` that nothing is known of any.
 pub(crate) fn stat(pid: Pid) -> io::Result<Stat> {
     can_be_asked()?;
     let text = fs::read(format!("/proc/{pid}/stat"))?;
