@@ -30,8 +30,9 @@ impl Slot {
             // In a shutdown the last answers may still come; what is left is answered when the tree is gone.
             Action::FailInFlight(Loss::Shutdown) => {}
             Action::FailInFlight(loss) => {
+                let waited = self.overdue.len();
                 self.fail_in_flight(now, loss, out);
-                if !self.overdue.is_empty() {
+                if self.overdue.len() > waited {
                     // Those who wait for the outcome of an attempt are a reason to make one soon.
                     self.event(now, Event::Request, out);
                 }

@@ -96,6 +96,8 @@ impl Slot {
             self.event(now, Event::AttemptOk(generation), out);
             // What went wrong before says nothing about what goes wrong from here on.
             self.past_failure = std::mem::take(&mut self.failure);
+            // Callers who waited for the outcome have been told.
+            self.check_drain(now, out);
         }
     }
 
@@ -142,14 +144,16 @@ impl Slot {
 
     /// An opening whose time is over.
     pub(super) fn check_opening(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        if self.opening_deadline.is_some_and(|at| at <= now) {
+        if self.opening_deadline.take_if(|at| *at <= now).is_none() {
+            return;
+        }
+        // The client may have cancelled its own, or its answer could not be read.
+        let is_asked = self.ledger.iter().any(|request| request.method == Method::Initialize);
+        if is_asked || !self.is_open() {
             out.push(Effect::Count(Count::HandshakeTimeout));
             let limit = humantime::format_duration(self.config.handshake.timeout);
-            self.fail_opening(
-                now,
-                format!("no answer to the opening of the session within {limit} (handshake.timeout)"),
-                out,
-            );
+            let why = format!("no answer to the opening of the session within {limit} (handshake.timeout)");
+            self.fail_opening(now, why, out);
         }
     }
 

@@ -92,7 +92,7 @@ impl Slot {
         self.chain = Some(ChainRun {
             trigger,
             since: now,
-            was_idle: self.ledger.is_empty(),
+            was_idle: !self.owes_answers(),
             for_overdue,
             for_health: trigger == Trigger::Periodic,
             warn_only,
@@ -208,7 +208,7 @@ impl Slot {
             && !run.for_overdue
             && !chain.met_silence_alone()
             && run.was_idle
-            && !self.ledger.is_empty()
+            && self.owes_answers()
         {
             // It was judged while it had nothing to do, which it has now.
             outcome = Outcome::Undecided(format!("a request came during the check ({reason})"));

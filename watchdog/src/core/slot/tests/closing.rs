@@ -1,6 +1,6 @@
 //! The end: by the client, by a signal, and in what order.
 
-use crate::core::testing::{INITIALIZE, Script, World, answer_line, millis, refused, secs};
+use crate::core::testing::{INITIALIZE, Script, World, answer_line, millis, raw_id, refused, secs};
 use crate::exit::Exit;
 
 fn open() -> World {
@@ -63,7 +63,7 @@ fn what_waits_for_a_server_is_drained_by_the_attempt_that_runs() {
     let replay = world.server_got().remove(0);
     world.call("1", "t");
     eof(&mut world);
-    let id = crate::core::testing::raw_id(&replay);
+    let id = raw_id(&replay);
     world.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18"}}}}"#));
     world.server_answers("1");
     assert_eq!((world.client_got(), world.exit), (vec![answer_line("1")], Some(Exit::Done)));
@@ -78,7 +78,7 @@ fn no_server_is_started_once_the_end_has_begun() {
     let replay = world.server_got().remove(0);
     world.call("1", "t");
     eof(&mut world);
-    let id = crate::core::testing::raw_id(&replay);
+    let id = raw_id(&replay);
     world.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#));
     refused(&world.client_got_one(), "1", -31006);
     assert_eq!((world.generation().0, world.exit), (2, Some(Exit::Done)));
@@ -216,9 +216,29 @@ fn a_signal_after_the_budget_was_used_up_during_the_drain_kills() {
     world.call("1", "t");
     eof(&mut world);
     world.lingering = true;
-    let id = crate::core::testing::raw_id(&replay);
+    let id = raw_id(&replay);
     world.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#));
     refused(&world.client_got_one(), "1", -31005);
     signal(&mut world, 15);
     assert_eq!(world.exit, Some(Exit::PermanentFailure), "nothing was left to drain");
+}
+
+#[test]
+fn the_end_waits_no_longer_once_an_overdue_caller_knows_of_the_new_server() {
+    let mut world = World::new(|_| ());
+    world.open();
+    world.call("1", "hangs");
+    world.advance(secs(40));
+    world.next.push_back(Script::deaf());
+    world.probe_meets_silence();
+    world.gone();
+    world.tell(|slot, now, out| slot.client_eof(now, out));
+    assert_eq!((world.client_got(), world.exit), (vec![], None), "the outcome is awaited");
+    let replayed = raw_id(world.server_got().last().expect("the handshake"));
+    world.server_says(&format!(
+        r#"{{"jsonrpc":"2.0","id":{replayed},"result":{{"protocolVersion":"2025-06-18","capabilities":{{}}}}}}"#
+    ));
+    refused(&world.client_got_one(), "1", -31001);
+    world.gone();
+    assert_eq!(world.exit, Some(Exit::Done), "without shutdown.drain");
 }

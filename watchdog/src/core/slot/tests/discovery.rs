@@ -115,3 +115,16 @@ fn a_question_that_nobody_answers_does_not_keep_a_server_from_being_replaced() {
     world.gone();
     assert_eq!(world.generation().0, 2);
 }
+
+#[test]
+fn an_initialize_that_was_cancelled_is_no_reason_to_end_a_server_that_serves() {
+    let script = Script { ignores: &["initialize"], refuses: &["server/discover"], ..Script::default() };
+    let mut world = World::with_servers([script], |_| ());
+    world.say(&discover());
+    world.say(INITIALIZE);
+    world.cancel("0");
+    world.client_got_one();
+    world.call("2", "t");
+    world.advance(secs(35));
+    assert_eq!((world.generation().0, world.client_got()), (1, vec![]));
+}

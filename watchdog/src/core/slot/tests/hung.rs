@@ -2,7 +2,7 @@
 
 use probe_api::{Trigger, Verdict};
 
-use crate::config::OnProbeFailure;
+use crate::config::{Delays, OnProbeFailure};
 use crate::core::chain::Heard;
 use crate::core::ids::CallId;
 use crate::core::slot::Effect;
@@ -303,4 +303,22 @@ fn the_calls_of_probes_are_urgent_and_a_cancel_never_passes_its_own_request() {
         })
         .collect();
     assert_eq!(urgent, [false, true], "{out:?}");
+}
+
+#[test]
+fn callers_who_know_how_the_attempt_ended_are_no_reason_for_another_one() {
+    let fails = Script { dies_at_start: true, ..Script::default() };
+    let mut world = World::with_servers([Script::default(), fails], |server| {
+        server.restart.delays = Delays::Schedule(vec![secs(0), secs(30)]);
+    });
+    world.open();
+    world.call("1", "hangs");
+    world.advance(secs(40));
+    world.probe_meets_silence();
+    world.gone();
+    refused(&world.client_got_one(), "1", -31003);
+    world.advance(secs(29));
+    assert_eq!(world.generation().0, 2, "restart.delays");
+    world.advance(secs(1));
+    assert_eq!(world.generation().0, 3);
 }

@@ -10,7 +10,7 @@ use crate::config::{ChainMode, Link, OnUnhealthy};
 use crate::core::chain::{Heard, Latches};
 use crate::core::ids::CallId;
 use crate::core::slot::ProbeReply;
-use crate::core::testing::{INITIALIZE, World, secs};
+use crate::core::testing::{INITIALIZE, Script, World, secs, stateless};
 
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
@@ -99,4 +99,21 @@ fn a_served_server_without_a_client_is_connected_once_it_has_lived_for_a_moment(
     assert!(world.slot.lifecycle().is_connected());
     world.say(INITIALIZE);
     assert_eq!(world.client_got().len(), 1, "a client that comes then is answered as ever");
+}
+
+#[test]
+fn a_question_that_was_left_behind_is_nothing_to_do() {
+    let deaf = Script { ignores: &["server/discover"], ..Script::default() };
+    let mut world = World::with_servers([deaf], |server| {
+        server.health.interval = Some(secs(120));
+        server.health.threshold = 1;
+        server.health.on_unhealthy = OnUnhealthy::Restart;
+        server.probe.mode = ChainMode::All;
+    });
+    world.say(&stateless("7", "server/discover", ""));
+    world.open();
+    world.advance(secs(120));
+    world.call("1", "t");
+    world.chain_ends(&[(Verdict::Fail("too large".into()), Heard::Nothing)], Duration::ZERO);
+    assert_eq!(world.generation().0, 1, "it was judged while it had nothing to do, and has now");
 }
