@@ -189,11 +189,12 @@ impl Catalog {
 
     /// Takes a page of a refresh by this generation. When the list is complete it replaces the published one.
     pub fn refreshed(&mut self, generation: Generation, kind: ListKind, result: &[u8]) -> Refreshed {
-        let Some(new_items) = items(kind, std::slice::from_ref(&Bytes::copy_from_slice(result))) else {
+        let page = Bytes::copy_from_slice(result);
+        if items(kind, std::slice::from_ref(&page)).is_none() {
             return Refreshed::Unreadable;
-        };
+        }
         let coming = &mut self.coming[kind.index()];
-        coming.push(Bytes::copy_from_slice(result));
+        coming.push(page);
         if let Some(cursor) = next_cursor(result).filter(|_| coming.len() < MAX_PAGES) {
             return Refreshed::More(Bytes::copy_from_slice(cursor));
         }
@@ -201,13 +202,8 @@ impl Catalog {
         let old = &self.lists[kind.index()];
         // A client that never read the later pages is told of changes in those that it has read.
         let seen = if next_cursor_of(old).is_some() { &pages[..old.len().min(pages.len())] } else { &pages[..] };
-        let changed = match (
-            items(kind, old),
-            if seen.len() == 1 && pages.len() == 1 { Some(new_items) } else { items(kind, seen) },
-        ) {
-            (Some(old), Some(new)) => old != new,
-            _ => false,
-        };
+        let both = items(kind, old).zip(items(kind, seen));
+        let changed = both.is_some_and(|(old, new)| differ(old, new));
         if kind == ListKind::Tools && self.with_hints {
             for page in &pages {
                 self.read_hints(page);
@@ -250,16 +246,37 @@ fn next_cursor_of(pages: &[Bytes]) -> Option<&[u8]> {
     next_cursor(pages.last()?)
 }
 
-/// The items of a list in a form that compares: order does not count, and neither does the spelling of JSON.
-fn items(kind: ListKind, pages: &[Bytes]) -> Option<Vec<String>> {
+/// The items of a list, as they are spelled.
+fn items(kind: ListKind, pages: &[Bytes]) -> Option<Vec<&str>> {
     let mut all = Vec::new();
     for page in pages {
-        let value: Value = serde_json::from_slice(page).ok()?;
-        let list = value.get(kind.member())?.as_array()?;
-        all.extend(list.iter().map(Value::to_string));
+        let members: HashMap<String, &RawValue> = serde_json::from_slice(page).ok()?;
+        let list: Vec<&RawValue> = serde_json::from_str(members.get(kind.member())?.get()).ok()?;
+        all.extend(list.into_iter().map(RawValue::get));
     }
-    all.sort_unstable();
     Some(all)
+}
+
+/// Whether lists differ in more than the order of their items and the spelling of JSON. What is spelled alike is not looked into:
+/// that is nearly all, and a list may have megabytes.
+fn differ(mut old: Vec<&str>, mut new: Vec<&str>) -> bool {
+    old.sort_unstable();
+    new.sort_unstable();
+    beyond(&old, &new) != beyond(&new, &old)
+}
+
+/// What the first of two sorted lists has beyond the second, in a form that compares.
+fn beyond(these: &[&str], those: &[&str]) -> Vec<String> {
+    let mut those = those.iter().peekable();
+    let only_here = these.iter().filter(|item| {
+        while those.next_if(|other| other < item).is_some() {}
+        those.next_if(|other| other == item).is_none()
+    });
+    let mut beyond: Vec<String> = only_here
+        .map(|item| serde_json::from_str(item).map_or_else(|_| (*item).to_owned(), |value: Value| value.to_string()))
+        .collect();
+    beyond.sort_unstable();
+    beyond
 }
 
 #[cfg(test)]

@@ -28,6 +28,23 @@ fn a_list_in_another_order_is_the_same_list() {
 }
 
 #[test]
+fn a_list_that_is_spelled_otherwise_is_the_same_list() {
+    let changed = |before: &str, after: &str| {
+        let mut catalog = Catalog::new(false);
+        let list = |items: &str| format!(r#"{{"tools":[{items}],"x":1}}"#);
+        catalog.learn(Generation(1), ListKind::Tools, None, list(before).as_bytes());
+        catalog.refreshed(Generation(2), ListKind::Tools, list(after).as_bytes()) == Refreshed::Done(true)
+    };
+    assert!(!changed(r#"{"name":"a","x":"\u0062"},{"name":"b"}"#, r#"{"name":"b"}, { "x":"b", "name":"a" }"#));
+    assert!(changed(r#"{"name":"a"},{"name":"b"}"#, r#"{"name":"a"},{"name":"a"}"#), "as many, but not of each");
+    assert!(changed(r#"{"name":"a"},{"name":"a"}"#, r#"{"name":"a"}"#));
+    assert!(changed(r#"{"name":"a"}"#, r#"{"name":"a"},{"name":"a"}"#));
+    let deep = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(!changed(&deep(1000), &deep(1000)));
+    assert!(changed(&deep(1000), &deep(1001)), "what is nested too deeply to be looked into is taken by its spelling");
+}
+
+#[test]
 fn pages_are_followed_and_compared_together() {
     let mut catalog = Catalog::new(false);
     catalog.learn(Generation(1), ListKind::Tools, None, tools(&["a"], Some("p2")).as_bytes());
