@@ -8,11 +8,11 @@ use bytes::Bytes;
 use super::act::refusal_of;
 use super::client::key;
 use super::server::outcome;
-use super::{Effect, Slot};
+use super::{Effect, RequestOutcome, Slot};
 use crate::core::hold::Held;
 use crate::core::ledger::Request;
 use crate::core::lifecycle::Admission;
-use crate::wire::head::{self, Kind, Scan};
+use crate::wire::head::{self, Kind, Method, Scan};
 use crate::wire::splice;
 
 impl Slot {
@@ -78,7 +78,16 @@ impl Slot {
                 }
                 Some(element)
             }
-            Kind::Notification => self.client_notification(element, &head, out),
+            Kind::Notification => {
+                let named = key(&element, head.request_id.as_ref()).filter(|_| head.method == Method::Cancelled);
+                let Some(at) = requests.iter().position(|request| Some(&request.id.key) == named.as_ref()) else {
+                    return self.client_notification(element, &head, out);
+                };
+                // Both go on together, and nobody is owed an answer.
+                let request = requests.remove(at);
+                self.ended(self.clock, &request, RequestOutcome::Cancelled, out);
+                Some(element)
+            }
             Kind::Result | Kind::Error => self.client_answer(element, &head, out),
         }
     }

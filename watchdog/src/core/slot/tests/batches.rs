@@ -42,6 +42,18 @@ fn its_answers_may_come_apart_and_what_the_client_must_not_see_is_taken_out() {
 }
 
 #[test]
+fn a_request_that_its_own_batch_cancels_is_owed_no_answer() {
+    let mut world = open();
+    let batch = format!("[{},{},{}]", call_line("1", "t"), cancel_line("1"), call_line("2", "t"));
+    world.say(&batch);
+    assert_eq!((world.server_got(), world.slot.in_flight()), (vec![batch], 1));
+    world.server_answers("1");
+    assert_eq!(world.client_got(), [""; 0]);
+    world.server_answers("2");
+    assert_eq!(world.client_got(), [answer_line("2")]);
+}
+
+#[test]
 fn at_death_each_request_has_its_own_fate() {
     let mut world = open();
     world.say(CALLS);
