@@ -109,7 +109,6 @@ const VERSION: &str = if cfg!(feature = "plugins") {
     version = VERSION,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    disable_help_subcommand = true,
     args_override_self = true,
     override_usage = "mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n       mcp-watchdog [OPTIONS] --config FILE\n       mcp-watchdog SUBCOMMAND",
     after_help = sidecar::AFTER_HELP
@@ -273,22 +272,25 @@ fn stopped(error: &clap::Error, args: &[OsString]) -> Stop {
 fn remedy(error: &clap::Error, args: &[OsString]) -> String {
     let command = Arguments::command();
     let is_subcommand = |word: &OsStr| command.find_subcommand(word).is_some();
-    if args.get(1).is_some_and(|first| is_subcommand(first)) {
+    let first = args.get(1).map(OsString::as_os_str).unwrap_or_default();
+    if is_subcommand(first) {
         // It has told its own usage.
         return String::new();
     }
-    let names = command.get_subcommands().map(clap::Command::get_name);
-    match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(word)) if is_subcommand(word.as_ref()) => {
-            return format!("\nA subcommand comes first, before its options: mcp-watchdog {word}\n");
-        }
-        Some(ContextValue::String(word)) => hint::nearest(word, names),
-        _ => None,
+    let word = match error.get(ContextKind::InvalidArg).or_else(|| error.get(ContextKind::InvalidSubcommand)) {
+        Some(ContextValue::String(word)) => word.as_str(),
+        _ => "",
+    };
+    if is_subcommand(word.as_ref()) {
+        return format!("\nA subcommand comes first, before its options: mcp-watchdog {word}\n");
     }
-    .map_or_else(
-        || "\nA server's command goes behind `--`: mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n".to_owned(),
-        |name| format!("\nA similar subcommand exists: mcp-watchdog {name}\n"),
-    )
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    match hint::nearest(word, names) {
+        Some(name) => format!("\nA similar subcommand exists: mcp-watchdog {name}\n"),
+        // It was no server's command.
+        None if word.starts_with('-') || first == "help" => String::new(),
+        None => "\nA server's command goes behind `--`: mcp-watchdog [OPTIONS] -- COMMAND [ARGS]...\n".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -142,6 +142,31 @@ fn a_command_without_dashes_is_told_where_it_belongs() {
 }
 
 #[test]
+fn an_unknown_option_is_not_taken_for_a_servers_command() {
+    for line in ["-v", "-version", "--foo", "-y npx"] {
+        assert!(stop(line).text.ends_with("\nFor more information, try '--help'.\n"), "{line}: {}", stop(line).text);
+    }
+}
+
+#[test]
+fn help_is_a_subcommand_too() {
+    assert_eq!(stop("help"), stop("--help"));
+    for line in ["status", "plugins check", "mcp"] {
+        let (asked, option) = (stop(&format!("help {line}")), stop(&format!("{line} --help")));
+        assert_eq!(asked, option, "{line}");
+        assert_eq!(asked.exit, Exit::Done, "{line}");
+    }
+    for (line, end) in [
+        ("help staus", "\nA similar subcommand exists: mcp-watchdog status\n"),
+        ("help npx", "\nFor more information, try '--help'.\n"),
+    ] {
+        let typo = stop(line);
+        assert_eq!(typo.exit, Exit::Config, "{line}");
+        assert!(typo.text.ends_with(end), "{line}: {}", typo.text);
+    }
+}
+
+#[test]
 fn a_negative_value_is_told_what_is_wrong_with_it() {
     for (line, text) in [
         ("--tool-timeout -5s -- x", "error: --tool-timeout: a duration cannot be negative, as \"-5s\" is\n"),
