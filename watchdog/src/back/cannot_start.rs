@@ -10,12 +10,19 @@ use crate::config::Bounds;
 pub(crate) fn describe(program: &str, cwd: &str, bounds: &Bounds, errno: i32, step: Step) -> String {
     let error = Errno::from_raw(errno);
     let why = error.desc();
+    let hint = if program.trim().contains(char::is_whitespace) {
+        "; it is not split at spaces: write each argument as a word of its own, in a file as an item of a list"
+    } else {
+        ""
+    };
     match (step, error) {
         (Step::Exec, Errno::ENOENT) if program.contains('/') => {
-            format!("cannot execute `{program}`: there is no such file (PATH is not searched for a name with a slash)")
+            format!(
+                "cannot execute `{program}`: there is no such file (PATH is not searched for a name with a slash){hint}"
+            )
         }
         (Step::Exec, Errno::ENOENT) => {
-            format!("cannot find `{program}` along PATH: install it, or give its whole path")
+            format!("cannot find `{program}` along PATH: install it, or give its whole path{hint}")
         }
         (Step::Exec, Errno::EACCES) => {
             format!("cannot execute `{program}`: permission denied; is it an executable file?")

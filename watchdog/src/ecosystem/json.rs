@@ -22,7 +22,7 @@ const FORM: ParseOptions = ParseOptions {
 /// The error is a place in bytes and what is wrong there.
 pub(super) fn parse(text: &str) -> Result<Item, (usize, String)> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &FORM)
-        .map_err(|error| (error.range().start, error.kind().to_string()))?;
+        .map_err(|error| (error.range().start, format!("not valid JSON: {}", error.kind())))?;
     parsed.value.map(item).ok_or_else(|| (0, "the file is empty".to_owned()))
 }
 

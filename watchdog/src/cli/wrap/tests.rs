@@ -149,7 +149,8 @@ fn what_cannot_be_done_says_why() {
     let folder = tempfile::tempdir().unwrap();
     for (name, text, reason) in [
         ("none.json", None, ": cannot be read: "),
-        ("bad.json", Some("{\n \"mcpServers\": s3cr3t }"), ":2:16: "),
+        ("bad.json", Some("{\n \"mcpServers\": s3cr3t }"), ":2:16: not valid JSON: "),
+        ("mcp-watchdog.yaml", Some("version: 1\n"), ":1:1: not valid JSON: "),
         ("other.json", Some("{}"), ": holds no servers of an MCP client"),
         ("bad.toml", Some("a ="), ":1:4: "),
         ("mcp-watchdog.json", Some(r#"{"version": 1, "servers": {}}"#), ": is a configuration of mcp-watchdog itself"),

@@ -35,12 +35,7 @@ pub(super) fn find(command: &Command) -> Result<(), String> {
             Err(_) => {}
         }
     }
-    let hint = if program.trim().contains(char::is_whitespace) {
-        "; it is not split at spaces: write a list, such as `[PROGRAM, ARGUMENT]`"
-    } else {
-        ""
-    };
-    Err(format!("{}{hint}", cannot(why, Step::Exec)))
+    Err(cannot(why, Step::Exec))
 }
 
 #[cfg(test)]

@@ -50,8 +50,12 @@ fn what_would_not_start_is_said_with_what_helps() {
     assert_eq!(error("notes", here, None), denied("notes"));
     assert_eq!(error("inside", here, None), denied("inside"));
     let split = "cannot find `check --all` along PATH: install it, or give its whole path; it is not split at spaces: write \
-                 a list, such as `[PROGRAM, ARGUMENT]`";
+                 each argument as a word of its own, in a file as an item of a list";
     assert_eq!(error("check --all", here, None), split);
+    assert!(error("./check --all", here, None).ends_with(
+        "(PATH is not searched for a name with a slash); it is not split \
+        at spaces: write each argument as a word of its own, in a file as an item of a list"
+    ));
     let folder = error("check", here, Some(nowhere));
     assert_eq!(folder, "cannot enter the working directory `/nowhere` of `check`: No such file or directory");
 }
