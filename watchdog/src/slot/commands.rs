@@ -25,6 +25,7 @@ impl Driver {
             Command::Retry(answer) => {
                 let refused = self.core.retry(now, &mut self.effects);
                 self.carry_out(now);
+                self.publish();
                 _ = answer.send(refused.map(|()| self.accepted()).map_err(|rejection| self.refusal(rejection)));
             }
             Command::Enable(answer) => {
@@ -87,21 +88,27 @@ impl Driver {
 
     /// Tells those who wait for a chain what it found; without a report it came to no end.
     pub(super) fn report(&mut self, report: Option<ProbeReport>) {
+        // Whoever is answered may look at once, on another thread.
+        if report.is_some() {
+            self.last_probe.clone_from(&report);
+            self.publish_anew();
+        }
         for waiter in std::mem::take(&mut self.probe_waiters) {
             let answer = report.clone().ok_or_else(|| self.not_connected());
             _ = waiter.send(answer);
         }
-        if report.is_some() {
-            self.last_probe = report;
-            self.publish_anew();
-        }
     }
 
-    /// Lets everybody see the slot, where something that they can see may have changed.
+    /// Lets everybody see the slot and its numbers.
     pub(super) fn publish(&mut self) {
         self.meter.in_flight.set(self.core.in_flight() as u64);
         self.meter.held.set(self.core.held() as u64);
         self.meter.clients.set(u64::from(self.front.has_client()));
+        self.publish_changes();
+    }
+
+    /// Lets everybody see the slot, where something that they can see may have changed.
+    pub(super) fn publish_changes(&mut self) {
         if self.core.take_changed() {
             self.publish_anew();
         }

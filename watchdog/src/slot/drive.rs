@@ -26,6 +26,8 @@ impl Driver {
                 now = self.clock.now();
             }
             let mut busy = self.turn(cx, now);
+            // A client that has its answer may look at once how the server is.
+            self.publish_changes();
             self.flush(cx);
             busy |= self.stirred;
             if let Some(exit) = self.exit {

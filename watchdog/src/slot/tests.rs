@@ -1,6 +1,7 @@
 //! The driver with everything behind it but processes.
 
 mod blind;
+mod pictures;
 mod simulation;
 
 use std::os::unix::net::UnixStream as BlockingStream;

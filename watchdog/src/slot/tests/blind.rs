@@ -29,7 +29,7 @@ struct State {
 }
 
 #[derive(Clone, Default)]
-struct Fake(Arc<Mutex<State>>);
+pub(super) struct Fake(Arc<Mutex<State>>);
 
 impl Fake {
     fn say(&self, line: &str) {
@@ -73,6 +73,8 @@ impl Runtime for Fake {
                 r#"{{"jsonrpc":"2.0","id":{},"result":{{"protocolVersion":"2025-06-18","capabilities":{{}},"serverInfo":{{"name":"x","version":"1"}}}}}}"#,
                 message["id"]
             ));
+        } else if message["method"] == "ping" {
+            self.say(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, message["id"]));
         }
     }
 
