@@ -1,7 +1,7 @@
 //! `serve` and `connect`: several servers in one process, whose clients come and go.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -215,6 +215,32 @@ fn a_client_that_reads_nothing_and_leaves_half_does_not_keep_its_place() {
     };
     poll_until("a place", knock);
     drop(stuck);
+    serving.end();
+}
+
+#[test]
+fn a_client_that_leaves_half_is_given_all_that_it_takes_in_its_own_time() {
+    const BYTES: usize = 12 << 20;
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    poll_until("socket", || serving.socket("one").exists());
+    let mut client = UnixStream::connect(serving.socket("one")).unwrap();
+    let call = tool_call(1, "big", json!({ "bytes": BYTES }));
+    client.write_all(format!("{}\n{call}\n", harness::initialize(0, "2025-11-25")).as_bytes()).unwrap();
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    client.set_read_timeout(Some(LIMIT)).unwrap();
+    let (mut got, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        let n = client.read(&mut piece).unwrap();
+        if n == 0 {
+            break;
+        }
+        got.extend_from_slice(&piece[..n]);
+        // A slow client, which is what this is about: two seconds for all of it.
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let last = got.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
+    let answer: Value = serde_json::from_slice(last).expect("the line is whole");
+    assert_eq!(answer["result"]["content"][0]["text"].as_str().map(str::len), Some(BYTES));
     serving.end();
 }
 

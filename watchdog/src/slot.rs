@@ -44,6 +44,15 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A side that has so many bytes waiting holds the other side back.
 const FULL: usize = 256 * 1024;
 
+/// What a client that has left through a door is still given.
+#[derive(Debug, Clone, Copy)]
+struct LastWords {
+    /// When it is given up, unless it takes some of it.
+    until: std::time::Instant,
+    /// Bytes of it.
+    left: usize,
+}
+
 /// What a driver is made of.
 pub struct Parts {
     /// The server.
@@ -86,8 +95,8 @@ pub struct Driver {
     server_lines_left: bool,
     client_lines_left: bool,
     exit: Option<Exit>,
-    /// When a client that has left is given up with what it has not taken.
-    next_session_at: Option<std::time::Instant>,
+    /// What a client that has left is still given.
+    last_words: Option<LastWords>,
     /// Whether the client that is there has said anything.
     client_spoke: bool,
     /// Whether the whole program ends.
@@ -157,7 +166,7 @@ impl Driver {
             server_lines_left: false,
             client_lines_left: false,
             exit: None,
-            next_session_at: None,
+            last_words: None,
             client_spoke: false,
             ending: false,
             log,
@@ -201,7 +210,7 @@ impl Driver {
     /// Makes room for the next client.
     fn next_session(&mut self, now: std::time::Instant) {
         self.exit = None;
-        self.next_session_at = None;
+        self.last_words = None;
         self.stirred = true;
         self.meter.client_left(now);
         self.front.forget_client();

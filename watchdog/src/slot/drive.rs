@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::chain::ChainNews;
-use super::{Driver, FULL, LAST_WORDS, reports};
+use super::{Driver, FULL, LAST_WORDS, LastWords, reports};
 use crate::back::runtime::News;
 use crate::event_loop::yield_turn;
 use crate::exit::Exit;
@@ -34,16 +34,15 @@ impl Driver {
                 if !self.goes_on_after(exit) {
                     return Poll::Ready(exit);
                 }
-                // Another client may come once this one has been given its last lines, or has not taken them for too long.
-                let until = *self.next_session_at.get_or_insert(now + LAST_WORDS);
-                if self.front.flush(cx).is_ready() || until <= now {
+                if self.has_left(cx, now) {
                     self.next_session(now);
                     busy = true;
                 }
             }
             if !busy {
                 self.publish();
-                let wake = [self.core.next_wake(), self.next_session_at].into_iter().flatten().min();
+                let wake =
+                    [self.core.next_wake(), self.last_words.map(|words| words.until)].into_iter().flatten().min();
                 self.clock.arm(cx, now, wake, &self.watcher);
                 self.quiet.begin(&self.watcher);
                 return Poll::Pending;
@@ -52,6 +51,19 @@ impl Driver {
         self.publish();
         yield_turn(cx);
         Poll::Pending
+    }
+
+    /// Whether another client may come: this one has been given its last lines, or has taken nothing of them for too long.
+    fn has_left(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        if self.front.flush(cx).is_ready() {
+            return true;
+        }
+        let left = self.front.backlog();
+        if let Some(words) = self.last_words.filter(|words| words.left <= left) {
+            return words.until <= now;
+        }
+        self.last_words = Some(LastWords { until: now + LAST_WORDS, left });
+        false
     }
 
     /// Looks once at everything that may be new. Whether one of the two sides may have more; all else has stirred then.
