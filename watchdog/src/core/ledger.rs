@@ -69,6 +69,8 @@ pub struct Ledger {
     task_tokens: VecDeque<IdKey>,
     next_seq: u64,
     latest_answered: u64,
+    /// The latest request that nobody waits for any more, by its place, and since when: the server may be at it still.
+    given_up: Option<(u64, Instant)>,
     /// No entry has a time before this one: a lower bound, so that adding and removing cost nothing.
     wake: Option<Instant>,
 }
@@ -110,6 +112,21 @@ impl Ledger {
             self.tokens.remove(token);
         }
         Some(*request)
+    }
+
+    /// Nobody waits any more for the answer to a request that the server has. Those that wait for ever by design do not count.
+    pub fn gave_up(&mut self, request: &Request, now: Instant) {
+        if request.patience.is_some() {
+            self.given_up = self.given_up.max(Some((request.seq, now)));
+        }
+    }
+
+    /// Whether a server that answers in order may be at a request that was given up, not longer than `limit` ago.
+    #[must_use]
+    pub fn may_be_at_given_up(&self, now: Instant, limit: Duration) -> bool {
+        let counts =
+            |(seq, since): (u64, Instant)| seq > self.latest_answered && now.saturating_duration_since(since) < limit;
+        self.given_up.is_some_and(counts)
     }
 
     fn forget_token(&mut self, request: &Request) {
@@ -198,6 +215,7 @@ impl Ledger {
         all.sort_unstable_by_key(|request| request.seq);
         self.tokens.clear();
         self.task_tokens.clear();
+        self.given_up = None;
         self.wake = None;
         all
     }
@@ -250,6 +268,7 @@ impl Ledger {
             request.suspect_at = request.suspect_at.map(|at| at + gap);
             request.deadline_at = request.deadline_at.map(|at| at + gap);
         }
+        self.given_up = self.given_up.map(|(seq, since)| (seq, since + gap));
         self.wake = self.wake.map(|at| at + gap);
     }
 }

@@ -296,7 +296,10 @@ impl Slot {
         if self.cancel_managed(&id, out) {
             return None;
         }
-        let in_flight = self.ledger.remove(&id).inspect(|request| self.given_up(request));
+        let in_flight = self.ledger.remove(&id);
+        if let (Some(request), Some(now)) = (&in_flight, self.clock) {
+            self.ledger.gave_up(request, now);
+        }
         let stream = in_flight.is_none() && self.listens.closed(&id);
         if stream {
             Self::listen_ended(RequestOutcome::Cancelled, out);

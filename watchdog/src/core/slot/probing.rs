@@ -12,7 +12,6 @@ use super::{Effect, Opening, ProbeReply, Slot};
 use crate::core::backoff::spread;
 use crate::core::chain::{Chain, Evidence, Latches, LinkIndex, Outcome};
 use crate::core::ids::{CallId, Generation};
-use crate::core::ledger::Request;
 use crate::core::lifecycle::Event;
 use crate::core::own::{OwnRequest, Purpose};
 use crate::core::refusal::Code;
@@ -38,8 +37,6 @@ pub(super) struct ChainRun {
     pub(super) warn_only: bool,
     pub(super) progress: bool,
     pub(super) heard: bool,
-    /// Whether a call was given up meanwhile, which the server may be at still.
-    pub(super) given_up: bool,
 }
 
 impl Slot {
@@ -47,7 +44,7 @@ impl Slot {
     pub(super) fn check_ledger(&mut self, now: Instant, out: &mut Vec<Effect>) {
         let (expired, overdue) = self.ledger.due(now);
         for request in expired {
-            self.given_up(&request);
+            self.ledger.gave_up(&request, now);
             let line = compose::cancelled(&request.id, "its deadline has passed");
             if self.life.live().is_some() {
                 out.push(Effect::pass(line));
@@ -61,13 +58,6 @@ impl Slot {
             } else {
                 self.ledger.rearm(now, None);
             }
-        }
-    }
-
-    /// Nobody waits any more for the answer to a request that the server has.
-    pub(super) const fn given_up(&mut self, request: &Request) {
-        if let Some(chain) = &mut self.chain {
-            chain.given_up |= request.patience.is_some();
         }
     }
 
@@ -98,7 +88,6 @@ impl Slot {
             warn_only,
             progress: false,
             heard: false,
-            given_up: false,
         });
         self.emit_probe_started(trigger, out);
         out.push(Effect::StartChain { generation, trigger, limit });
@@ -186,13 +175,13 @@ impl Slot {
         };
         self.changed = true;
         self.latches.learn(chain);
-        let in_line = self.answers_in_order() || !run.for_overdue && self.ledger.may_be_in_line();
+        let in_line = !run.for_overdue && self.ledger.may_be_in_line();
         let evidence = Evidence {
             bytes_seen: run.heard,
             progress: run.progress,
             cpu_used,
             window: now.saturating_duration_since(run.since),
-            serial_call_in_flight: in_line && self.ledger.has_timed() || self.answers_in_order() && run.given_up,
+            serial_call_in_flight: in_line || self.is_at_a_call(now),
         };
         let mut outcome = chain.finish(&evidence);
         let excused_too_long = self.ledger.busy_too_long(now, self.config.probe.busy_max);
@@ -317,6 +306,13 @@ impl Slot {
         self.serial == Some(true)
     }
 
+    /// Whether the server cannot be asked, as it answers in order and may be at a call; at one that was cancelled for as long as
+    /// being busy is an excuse.
+    fn is_at_a_call(&self, now: Instant) -> bool {
+        let at_given_up = || self.ledger.may_be_at_given_up(now, self.config.probe.busy_max);
+        self.answers_in_order() && (self.ledger.has_timed() || at_given_up())
+    }
+
     /// Sets the time of the next periodic check.
     pub(super) fn schedule_health(&mut self, now: Instant) {
         let health = self.config.health;
@@ -328,9 +324,8 @@ impl Slot {
             return;
         }
         self.schedule_health(now);
-        // A server that answers in order cannot be asked during a call, and the call has a timer of its own.
-        let in_line = self.answers_in_order() && self.ledger.has_timed();
-        if self.may_probe() && self.chain.is_none() && !in_line {
+        // The call has a timer of its own.
+        if self.may_probe() && self.chain.is_none() && !self.is_at_a_call(now) {
             self.start_chain(now, Trigger::Periodic, false, out);
         }
     }

@@ -346,3 +346,31 @@ fn a_call_that_is_cancelled_while_the_chain_runs_still_explains_the_silence_of_a
         assert_eq!(world.generation().0, 1, "it may be at it still: {deadline:?}");
     }
 }
+
+#[test]
+fn a_server_that_answers_in_order_is_not_condemned_for_a_cancelled_call_that_it_may_be_at_before_busy_max_is_over() {
+    for (answered, last, replaced) in [(false, 8, false), (false, 12, true), (true, 8, true)] {
+        let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |server| {
+            server.health.interval = Some(secs(60));
+            server.health.on_unhealthy = OnUnhealthy::Restart;
+            server.health.threshold = 1;
+        });
+        world.open();
+        answers_in_order(&mut world, "1");
+        world.call("2", "slow");
+        world.advance(secs(10));
+        world.cancel("2");
+        if answered {
+            world.call("3", "quick");
+            world.server_answers("3");
+        }
+        for _ in 0..last {
+            world.advance(secs(60));
+            if world.chain.is_some() {
+                world.probe_meets_silence();
+                world.gone();
+            }
+        }
+        assert_eq!(world.generation().0 > 1, replaced, "after {last} minutes, something later answered: {answered}");
+    }
+}
