@@ -190,11 +190,9 @@ impl Catalog {
     /// Takes a page of a refresh by this generation. When the list is complete it replaces the published one.
     pub fn refreshed(&mut self, generation: Generation, kind: ListKind, result: &[u8]) -> Refreshed {
         let page = Bytes::copy_from_slice(result);
-        if items(kind, std::slice::from_ref(&page)).is_none() {
-            return Refreshed::Unreadable;
-        }
+        let Some(new_items) = items(kind, std::slice::from_ref(&page)) else { return Refreshed::Unreadable };
         let coming = &mut self.coming[kind.index()];
-        coming.push(page);
+        coming.push(page.clone());
         if let Some(cursor) = next_cursor(result).filter(|_| coming.len() < MAX_PAGES) {
             return Refreshed::More(Bytes::copy_from_slice(cursor));
         }
@@ -202,8 +200,8 @@ impl Catalog {
         let old = &self.lists[kind.index()];
         // A client that never read the later pages is told of changes in those that it has read.
         let seen = if next_cursor_of(old).is_some() { &pages[..old.len().min(pages.len())] } else { &pages[..] };
-        let both = items(kind, old).zip(items(kind, seen));
-        let changed = both.is_some_and(|(old, new)| differ(old, new));
+        let seen_items = if pages.len() == 1 { Some(new_items) } else { items(kind, seen) };
+        let changed = items(kind, old).zip(seen_items).is_some_and(|(old, new)| differ(old, new));
         if kind == ListKind::Tools && self.with_hints {
             for page in &pages {
                 self.read_hints(page);

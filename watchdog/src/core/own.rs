@@ -109,8 +109,9 @@ impl Own {
 
     /// The request of this probe's call has passed lines that waited.
     pub fn has_passed(&mut self, call: CallId) {
-        let own = self.open.values_mut().find(|own| own.purpose == Purpose::Probe(call));
-        own.into_iter().for_each(|own| own.passed = true);
+        if let Some(own) = self.open.values_mut().find(|own| own.purpose == Purpose::Probe(call)) {
+            own.passed = true;
+        }
     }
 
     /// The server is gone: the probes' calls among what was in flight, in their order.
