@@ -6,6 +6,7 @@
 //! another id, which is put back in the answer.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use super::ids::Generation;
 use crate::wire::id::{Id, IdKey};
@@ -21,6 +22,7 @@ struct Ask {
     /// The id that the server gave it.
     id: Id,
     token: Option<IdKey>,
+    since: Instant,
     seq: u64,
 }
 
@@ -56,12 +58,12 @@ pub struct Asks {
 
 impl Asks {
     /// Notes a question. `Some` is the id under which it has to be put to the client, where its own is taken.
-    pub fn asked(&mut self, generation: Generation, id: &Id, token: Option<IdKey>) -> Option<Id> {
+    pub fn asked(&mut self, now: Instant, generation: Generation, id: &Id, token: Option<IdKey>) -> Option<Id> {
         self.next += 1;
         if self.open.len() >= 2 * MAX_DEAD {
             self.forget_oldest();
         }
-        let ask = Ask { generation, id: id.clone(), token, seq: self.next };
+        let ask = Ask { generation, id: id.clone(), token, since: now, seq: self.next };
         if self.open.get(&id.key).is_none_or(|old| old.generation == generation) {
             self.open.insert(id.key.clone(), ask);
             return None;
@@ -95,10 +97,18 @@ impl Asks {
         }
     }
 
-    /// Whether the client owes this generation an answer.
+    /// Until when this generation may count on an answer, if the client is given so long for each. Some are never answered.
     #[must_use]
-    pub fn is_owed_to(&self, generation: Generation) -> bool {
-        self.open.values().any(|ask| ask.generation == generation)
+    pub fn owed_until(&self, generation: Generation, limit: Duration) -> Option<Instant> {
+        let asked = self.open.values().filter(|ask| ask.generation == generation);
+        asked.map(|ask| ask.since + limit).max()
+    }
+
+    /// Moves all times by as much as the machine slept.
+    pub fn postpone(&mut self, gap: Duration) {
+        for ask in self.open.values_mut() {
+            ask.since += gap;
+        }
     }
 
     /// The live server withdraws its question: the id that the client knows it by.

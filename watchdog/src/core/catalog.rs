@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::ids::Generation;
 use crate::wire::head::Method;
+use crate::wire::{list, splice};
 
 /// More pages than this are not followed.
 const MAX_PAGES: usize = 64;
@@ -165,10 +166,28 @@ impl Catalog {
         }
     }
 
-    /// The last good first page.
+    /// The last good list as one page, where all of it is known: a cursor means nothing to another process than the one that gave
+    /// it. What else is in a page is that of the last one.
     #[must_use]
-    pub fn first_page(&self, kind: ListKind) -> Option<&Bytes> {
-        self.lists[kind.index()].first()
+    pub fn whole(&self, kind: ListKind) -> Option<Bytes> {
+        let (last, before) = self.lists[kind.index()].split_last()?;
+        if goes_on(last) {
+            return None;
+        }
+        if before.is_empty() {
+            return Some(last.clone());
+        }
+        let page = list::page(last, kind.member())?;
+        let mut items = Vec::new();
+        for page in before {
+            items.extend(list::page(page, kind.member())?.items.into_iter().filter_map(|span| page.get(span)));
+        }
+        let mut text = items.join(&b',');
+        if !(text.is_empty() || page.items.is_empty()) {
+            text.push(b',');
+        }
+        let start = page.items.first().map_or(page.end, |first| first.start);
+        Some(splice::replace(last, start..start, &text))
     }
 
     /// All pages of the last good list that are known, and the generation that said them.
@@ -179,7 +198,7 @@ impl Catalog {
 
     /// The lists that the client has asked for.
     pub fn known(&self) -> impl Iterator<Item = ListKind> {
-        ListKind::ALL.into_iter().filter(|kind| self.first_page(*kind).is_some())
+        ListKind::ALL.into_iter().filter(|kind| !self.lists[kind.index()].is_empty())
     }
 
     /// Forgets pages of a refresh that did not come to an end.

@@ -147,6 +147,12 @@ impl Lifecycle {
         matches!(self.state, State::Connected(_))
     }
 
+    /// Whether the budget is used up.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        matches!(self.state, State::PermanentlyFailed { .. })
+    }
+
     /// Whether no process is wanted until somebody asks for something: it was not started yet, or stopped when it was idle.
     #[must_use]
     pub const fn is_standby(&self) -> bool {

@@ -323,6 +323,7 @@ impl Slot {
     pub fn stood_still(&mut self, gap: Duration) {
         self.ledger.postpone(gap);
         self.hold.postpone(gap);
+        self.asks.postpone(gap);
         for request in &mut self.overdue {
             request.deadline_at = request.deadline_at.map(|at| at + gap);
         }

@@ -63,7 +63,7 @@ fn s184_an_answer_that_is_no_list_keeps_the_published_one() {
     let good = tools(&["a"], None);
     catalog.learn(Generation(1), ListKind::Tools, None, good.as_bytes());
     assert_eq!(catalog.refreshed(Generation(2), ListKind::Tools, b"{}"), Refreshed::Unreadable);
-    assert_eq!(catalog.first_page(ListKind::Tools).map(|page| &page[..]), Some(good.as_bytes()));
+    assert_eq!(catalog.whole(ListKind::Tools).as_deref(), Some(good.as_bytes()));
 }
 
 #[test]
@@ -89,4 +89,21 @@ fn annotations_are_read_where_they_are_wanted() {
     let mut plain = Catalog::new(false);
     plain.learn(Generation(1), ListKind::Tools, None, list);
     assert!(!plain.hints("r").read_only);
+}
+
+#[test]
+fn a_list_is_whole_where_its_last_page_is_known() {
+    let mut catalog = Catalog::new(false);
+    let learn = |catalog: &mut Catalog, cursor: Option<&str>, page: &str| {
+        catalog.learn(Generation(1), ListKind::Tools, cursor.map(str::as_bytes), page.as_bytes());
+        catalog.whole(ListKind::Tools).map(|page| String::from_utf8(page.to_vec()).unwrap())
+    };
+    assert_eq!(catalog.whole(ListKind::Tools), None);
+    assert_eq!(learn(&mut catalog, None, r#"{"tools":[],"nextCursor":""}"#), None);
+    assert_eq!(learn(&mut catalog, Some(r#""""#), r#"{"tools":[1,[2] ],"nextCursor":2}"#), None);
+    assert_eq!(learn(&mut catalog, Some("2"), r#"{"tools": [ ]}"#).as_deref(), Some(r#"{"tools": [1,[2] ]}"#));
+    assert_eq!(learn(&mut catalog, None, r#"{"tools":[],"nextCursor":1}"#), None, "read anew");
+    assert_eq!(learn(&mut catalog, Some("1"), r#"{"tools":[ ]}"#).as_deref(), Some(r#"{"tools":[ ]}"#));
+    assert_eq!(learn(&mut catalog, None, r#"{"tools":[],"nextCursor":1}"#), None);
+    assert_eq!(learn(&mut catalog, Some("1"), "{}"), None, "no list");
 }

@@ -124,7 +124,7 @@ impl Lifecycle {
             }
             _ => {}
         }
-        self.ended_failed = matches!(self.state, State::PermanentlyFailed { .. });
+        self.ended_failed = self.has_failed();
         self.ended_standby = self.standby;
         self.wind_down(Target::Removed, Loss::Shutdown, Rejection::Closing, out);
     }

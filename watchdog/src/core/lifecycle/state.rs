@@ -213,7 +213,7 @@ pub enum Action {
     RearmOverdue,
     /// Tell the operator.
     Notice(Notice),
-    /// The budget is used up: `on_permanent_failure: exit` ends the program here.
+    /// The budget is used up: `on_permanent_failure: exit` ends the program here. Otherwise who still waits causes the trial.
     Exhausted,
     /// Nothing runs and nothing will.
     Gone,

@@ -46,7 +46,12 @@ impl Lifecycle {
                 out.push(Action::RejectHeld(Rejection::PermanentlyFailed));
                 State::PermanentlyFailed { trial: None }
             }
-            _ if self.backoff.exhausted() => self.give_up(out),
+            _ if self.backoff.exhausted() => {
+                out.push(Action::Notice(Notice::Failed));
+                out.push(Action::RejectHeld(Rejection::PermanentlyFailed));
+                out.push(Action::Exhausted);
+                State::PermanentlyFailed { trial: None }
+            }
             State::Connecting(_) => {
                 out.push(Action::RejectHeld(Rejection::Reconnecting));
                 State::Connecting(self.wait(now, Reason::StartFailure, out))
@@ -71,14 +76,6 @@ impl Lifecycle {
         }
     }
 
-    fn give_up(&mut self, out: &mut Vec<Action>) -> State {
-        out.push(Action::Notice(Notice::Failed));
-        out.push(Action::SettleOverdue(false));
-        out.push(Action::RejectHeld(Rejection::PermanentlyFailed));
-        out.push(Action::Exhausted);
-        State::PermanentlyFailed { trial: None }
-    }
-
     /// E4 and E15.
     pub(super) fn lost(&mut self, now: Instant, generation: Generation, reason: Reason, out: &mut Vec<Action>) {
         if self.is_connected() {
@@ -101,8 +98,10 @@ impl Lifecycle {
         };
         out.push(Action::FailInFlight(Loss::Disconnected(reason)));
         out.push(Action::Notice(Notice::Disconnected { intentional, reason }));
-        if !intentional && self.backoff.exhausted() {
-            self.state = self.give_up(out);
+        if self.has_failed() {
+            // Who waits has had no attempt yet: it is theirs to cause.
+            out.push(Action::Notice(Notice::Failed));
+            out.push(Action::Exhausted);
         } else {
             // What somebody wanted happens now; what nobody wanted takes its delay.
             let phase = if intentional { self.attempt(now, out) } else { self.wait(now, reason, out) };
@@ -183,7 +182,7 @@ impl Lifecycle {
             }
             State::Connecting(_) | State::Reconnecting { .. } | State::PermanentlyFailed { .. } => {}
         }
-        let failed = matches!(self.state, State::PermanentlyFailed { .. });
+        let failed = self.has_failed();
         match self.policy.restart.on_call {
             OnCall::Error if failed => Admission::Reject(Rejection::PermanentlyFailed),
             OnCall::Error if self.connected_once && !self.starts_on_purpose() => {

@@ -10,7 +10,7 @@ use crate::core::chain::Latches;
 use crate::core::hold::{Held, with_wanted};
 use crate::core::ids::Generation;
 use crate::core::ledger::Request;
-use crate::core::lifecycle::{Action, Event, Loss, Reason, Rejection};
+use crate::core::lifecycle::{Action, Admission, Event, Loss, Reason, Rejection};
 use crate::core::refusal::Code;
 use crate::core::session::Era;
 use crate::exit::Exit;
@@ -32,7 +32,7 @@ impl Slot {
             Action::FailInFlight(loss) => {
                 let waited = self.overdue.len();
                 self.fail_in_flight(now, loss, out);
-                if self.overdue.len() > waited {
+                if self.overdue.len() > waited && !self.life.has_failed() {
                     // Those who wait for the outcome of an attempt are a reason to make one soon.
                     self.event(now, Event::Request, out);
                 }
@@ -50,10 +50,7 @@ impl Slot {
             Action::StopHealth => self.health_at = None,
             Action::RearmOverdue => self.ledger.rearm(now, None),
             Action::Notice(notice) => self.emit_notice(now, notice, out),
-            Action::Exhausted if self.role.exit_on_failure => {
-                self.close_for_want_of_server(now, Exit::PermanentFailure, out);
-            }
-            Action::Exhausted => {}
+            Action::Exhausted => self.exhausted(now, out),
             Action::Gone => self.gone(now, out),
         }
     }
@@ -171,6 +168,25 @@ impl Slot {
         }
         let expires = self.hold_expires(now, &requests);
         self.hold.push_unbounded(Held { line, requests, expires });
+    }
+
+    /// The budget is used up, and no attempt follows by itself. Who waits causes one, as any request does, and learns how that
+    /// ends (lifecycle.md, E9). Where there is none they are told now.
+    fn exhausted(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        let exits = self.role.exit_on_failure;
+        // What one process after the other was never given comes back each time, and is no reason for attempts without end.
+        let (attempts, max_attempts) = self.life.attempts();
+        let held = !self.hold.is_empty() && max_attempts.is_none_or(|max| attempts <= max);
+        let wanted = !exits && (held || !self.overdue.is_empty());
+        if !wanted || self.event(now, Event::Request, out) != Some(Admission::Hold) {
+            for request in std::mem::take(&mut self.overdue) {
+                self.refuse(&request, Code::ServerDisconnected, Reason::ProbeFailure.name(), out);
+            }
+            self.reject_held(now, Rejection::PermanentlyFailed, out);
+        }
+        if exits {
+            self.close_for_want_of_server(now, Exit::PermanentFailure, out);
+        }
     }
 
     /// The first attempt after a failed probe has ended: the overdue callers learn how.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::server::UNREADABLE;
 use super::{Count, Effect, RequestOutcome, Slot};
-use crate::config::ToolErrors;
+use crate::config::{OnCall, ToolErrors};
 use crate::core::ledger::Request;
 use crate::core::refusal::{Circumstances, Code, Refusal};
 use crate::wire::compose;
@@ -145,6 +145,11 @@ impl Slot {
             Code::ServerDisabled => format!("MCP server '{server}' is disabled; enable it to use it"),
             Code::PermanentlyFailed if reason == CANNOT_START => {
                 format!("MCP server '{server}' cannot be started: {why}")
+            }
+            Code::PermanentlyFailed if self.config.restart.on_call != OnCall::Attempt => {
+                format!(
+                    "MCP server '{server}' has failed for good ({why}), and {what} is no reason to try it (restart.on_call)"
+                )
             }
             Code::PermanentlyFailed => {
                 format!("MCP server '{server}' has failed for good ({why}); the attempt made for {what} failed too")

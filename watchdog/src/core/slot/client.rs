@@ -208,13 +208,13 @@ impl Slot {
 
     /// Answers a list request from the catalog while the server is down.
     fn serve_stale(&mut self, request: &Request, out: &mut Vec<Effect>) -> bool {
-        let failed = matches!(self.life.state(), crate::core::lifecycle::State::PermanentlyFailed { .. });
         let policy = self.config.catalog;
-        if !policy.serve_stale || request.cursor.is_some() || failed && !policy.keep_on_permanent_failure {
+        let dropped = self.life.has_failed() && !policy.keep_on_permanent_failure;
+        if !policy.serve_stale || request.cursor.is_some() || dropped {
             return false;
         }
-        let page = ListKind::of(request.method).and_then(|kind| self.catalog.first_page(kind));
-        let Some(page) = page.cloned() else { return false };
+        let list = ListKind::of(request.method).and_then(|kind| self.catalog.whole(kind));
+        let Some(page) = list else { return false };
         let page = self.page_with_tools(request.method, page);
         self.deliver(compose::result(&request.id, &page), out);
         self.ended(self.clock, request, RequestOutcome::Cached, out);

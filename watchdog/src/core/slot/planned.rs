@@ -47,6 +47,8 @@ pub(super) struct Planned {
     pub(super) due: Option<Reason>,
     /// When to look once more whether something is.
     look_at: Option<Instant>,
+    /// Until when it waits for the client's answers to the process's questions.
+    asked_until: Option<Instant>,
     lifetime_at: Option<Instant>,
     weigh_at: Option<Instant>,
     weighed_at: Option<Instant>,
@@ -82,7 +84,7 @@ impl Planned {
     pub(super) fn wake(&self, now: Option<Instant>) -> Option<Instant> {
         let files = self.files.as_ref().map(|files| files.at);
         let tasks = now.filter(|_| self.due.is_some()).and_then(|now| self.tasks.wake(now));
-        earliest([files, tasks, self.look_at, self.lifetime_at, self.weigh_at, self.idle_at])
+        earliest([files, tasks, self.look_at, self.asked_until, self.lifetime_at, self.weigh_at, self.idle_at])
     }
 
     /// The process is gone, or will be: nothing of it is planned any more. Changes of files concern the next one too.
@@ -169,6 +171,7 @@ impl Slot {
         }
         self.check_files(now, out);
         self.planned.look_at = self.planned.look_at.filter(|at| *at > now);
+        self.planned.asked_until = self.planned.asked_until.filter(|at| *at > now);
         if self.planned.look_at.is_none() {
             self.check_due(now, out);
         }
@@ -205,6 +208,7 @@ impl Slot {
     /// Makes the replacement that is due, if nothing stands against it now.
     pub(super) fn check_due(&mut self, now: Instant, out: &mut Vec<Effect>) {
         let Some(reason) = self.planned.due else { return };
+        self.planned.asked_until = self.owed_until(now);
         if !self.life.is_connected() {
             // A server that is down, or on its way, is tried with the new files; that costs only an opening, which is repeated.
             if self.life.live().is_none() || self.owes_openings_alone(now) {
@@ -235,6 +239,13 @@ impl Slot {
         }
     }
 
+    /// Until when the client may answer a question of the process before that goes. One that is never answered does not keep it
+    /// for longer than being busy is an excuse.
+    fn owed_until(&self, now: Instant) -> Option<Instant> {
+        let until = self.asks.owed_until(self.life.live()?, self.config.probe.busy_max);
+        until.filter(|until| *until > now)
+    }
+
     /// Whether nobody owes anybody anything.
     pub(super) fn is_quiet(&self, now: Instant) -> bool {
         !self.owes_answers() && self.hold.is_empty() && self.parked.is_empty() && self.owes_openings_alone(now)
@@ -242,8 +253,7 @@ impl Slot {
 
     /// The same, but for the client's opening and what waits for a server.
     fn owes_openings_alone(&self, now: Instant) -> bool {
-        let asked = self.life.live().is_some_and(|generation| self.asks.is_owed_to(generation));
-        let idle = !asked && self.overdue.is_empty() && !self.planned.tasks.is_any_open(now);
+        let idle = self.owed_until(now).is_none() && self.overdue.is_empty() && !self.planned.tasks.is_any_open(now);
         let steady = self.closing.is_none() && self.tearing.is_none() && self.deferred.is_empty();
         let is_opening = |request: &Request| request.method == Method::Initialize || self.is_left_behind(request);
         idle && steady && self.ledger.iter().all(is_opening)

@@ -171,7 +171,7 @@ impl Play {
 
     /// The client answers a question: whoever asked it hears that, and nobody else.
     fn reply(&mut self, which: usize) {
-        let (id, generation, asked) = self.book.questions.remove(which);
+        let (id, generation, asked, _) = self.book.questions.remove(which);
         let mut out = Vec::new();
         self.slot.client_line(self.now, Bytes::from(answer_line(&id)), &mut out);
         self.slot.settle(self.now, &mut out);

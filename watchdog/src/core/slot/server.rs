@@ -137,7 +137,7 @@ impl Slot {
     ) -> Option<Bytes> {
         match head.kind {
             Kind::Result | Kind::Error => self.server_answer(now, line, head, out),
-            Kind::Request => Some(self.server_asks(line, head)),
+            Kind::Request => Some(self.server_asks(now, line, head)),
             Kind::Notification => self.server_notification(now, line, head, out),
         }
     }
@@ -279,11 +279,11 @@ impl Slot {
     }
 
     /// A question of the server. Under an id that the client has still to answer it goes out under another one.
-    fn server_asks(&mut self, line: Bytes, head: &Head) -> Bytes {
+    fn server_asks(&mut self, now: Instant, line: Bytes, head: &Head) -> Bytes {
         let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else { return line };
         let token = key(&line, head.meta_progress_token.as_ref());
         let Some(generation) = self.hearing else { return line };
-        match self.asks.asked(generation, &id, token) {
+        match self.asks.asked(now, generation, &id, token) {
             Some(replacement) => splice::rewrite_id(&line, head, &replacement),
             None => line,
         }

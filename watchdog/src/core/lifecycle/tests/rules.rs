@@ -19,7 +19,7 @@ fn s183_the_budget_continues_across_cycles_until_permanent_failure() {
     machine.on(Event::Lost(machine.generation()));
     assert!(machine.failed_for_good());
     assert!(machine.told(Notice::Failed) && machine.did(Action::Exhausted));
-    assert!(machine.did(Action::RejectHeld(Rejection::PermanentlyFailed)));
+    assert!(!machine.did(Action::RejectHeld(Rejection::PermanentlyFailed)), "no attempt was made for those who wait");
     assert_eq!(machine.life.next_attempt(), None, "no timer");
 }
 

@@ -18,6 +18,9 @@ use crate::wire::id::IdKey;
 /// attempt (`handshake.timeout`) after its process was condemned, and the steps in between.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
+/// For so long the client may think about a question before its process is replaced as planned (`probe.busy_max`).
+const LONGEST_QUESTION: Duration = Duration::from_secs(600);
+
 /// A request of the client, as the book knows it.
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -73,8 +76,8 @@ pub(super) struct Book {
     pub(super) inbox: Vec<(String, u64)>,
     /// Lines by tag, as they were given to the live process.
     pub(super) lines: BTreeMap<u64, Bytes>,
-    /// Questions that the client has not answered: the id it knows, who asked and under which id.
-    pub(super) questions: Vec<(String, Generation, String)>,
+    /// Questions that the client has not answered: the id it knows, who asked, under which id, and when.
+    pub(super) questions: Vec<(String, Generation, String, Instant)>,
     /// The id under which the live process is asking right now.
     pub(super) asking: Option<String>,
     pub(super) chain: Option<Generation>,
@@ -109,7 +112,7 @@ impl Book {
             Effect::Forward { line, tag, .. } => self.forwarded(&line, tag),
             Effect::Deliver(line) => {
                 assert!(!self.exited, "a word after the last");
-                self.delivered(&text(&line));
+                self.delivered(now, &text(&line));
             }
             Effect::StartChain { generation, .. } => {
                 assert_eq!((self.chain.replace(generation), self.live), (None, Some(generation)));
@@ -145,20 +148,21 @@ impl Book {
                     entry.waits_since = entry.waits_since.map(|_| now);
                 }
             }
-            EventKind::ServerDisconnected { reason, .. } => self.ended(reason),
+            EventKind::ServerDisconnected { reason, .. } => self.ended(now, reason),
             _ => {}
         }
     }
 
-    /// A process that the watchdog chose to end owed nothing, and was owed nothing.
-    fn ended(&self, reason: &str) {
+    /// A process that the watchdog chose to end owed nothing, and was owed nothing that may still come.
+    fn ended(&self, now: Instant, reason: &str) {
         if !["max-lifetime", "memory-limit", "files-changed", "idle-stop"].contains(&reason) {
             return;
         }
         let ended = self.dying.unwrap_or_else(|| panic!("{reason}, and nothing was torn down"));
         let mut given = self.requests.values().filter(|entry| !entry.is_listen() && entry.written.contains(&ended));
         assert!(given.all(|entry| !entry.is_open()), "{reason} in the middle of a call");
-        assert!(self.questions.iter().all(|(_, from, _)| *from != ended), "{reason} during a question");
+        let mut asked = self.questions.iter().filter(|(_, from, ..)| *from == ended);
+        assert!(asked.all(|(.., since)| now >= *since + LONGEST_QUESTION), "{reason} during a question");
         let needed = self.requests.values().any(Entry::is_open);
         assert!(!needed || reason != "idle-stop", "somebody waits or listens");
     }
@@ -201,6 +205,9 @@ impl Book {
         for entry in self.requests.values_mut() {
             entry.waits_since = entry.waits_since.map(|since| since + gap);
         }
+        for (.., since) in &mut self.questions {
+            *since += gap;
+        }
     }
 
     /// A line for the live process.
@@ -238,7 +245,7 @@ impl Book {
     }
 
     /// A line for the client.
-    fn delivered(&mut self, line: &str) {
+    fn delivered(&mut self, now: Instant, line: &str) {
         for element in elements(line) {
             let message = value(&element);
             if let Some(from) = message["params"]["from"].as_u64() {
@@ -267,7 +274,7 @@ impl Book {
                     let (Some(asked), Some(live)) = (self.asking.take(), self.live) else {
                         panic!("a question of nobody: {element}");
                     };
-                    self.questions.push((id, live, asked));
+                    self.questions.push((id, live, asked, now));
                 }
                 Some(_) => {}
                 None => self.answered(&element),

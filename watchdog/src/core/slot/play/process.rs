@@ -83,7 +83,7 @@ impl Play {
 
     fn ask(&mut self, id: &str) {
         let Some(live) = self.book.live.filter(|_| !self.stateless) else { return };
-        if self.book.questions.iter().any(|(_, from, asked)| *from == live && *asked == id) {
+        if self.book.questions.iter().any(|(_, from, asked, _)| *from == live && *asked == id) {
             return;
         }
         self.book.asking = Some(id.to_owned());

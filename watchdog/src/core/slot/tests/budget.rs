@@ -258,3 +258,108 @@ fn a_lazy_server_starts_with_the_first_line_and_gets_it() {
     assert_eq!(world.server_got(), [INITIALIZE]);
     assert!(world.slot.lifecycle().is_connected());
 }
+
+/// A server whose only restart is used up by the time that it has this call; the next one is like `next`.
+fn last_chance(next: Script, change: impl FnOnce(&mut Server)) -> World {
+    let mut world = World::new(|server| {
+        server.restart.delays = Delays::Schedule(vec![secs(0)]);
+        server.restart.max_attempts = Some(1);
+        server.restart.min_uptime = secs(3600);
+        change(server);
+    });
+    world.open();
+    world.server_dies();
+    assert!(world.slot.lifecycle().is_connected() && world.generation().0 == 2);
+    world.script = next;
+    world.call("1", "t");
+    world.forget();
+    world
+}
+
+#[test]
+fn a_hung_call_that_meets_a_used_up_budget_learns_how_the_attempt_ends_that_it_causes() {
+    let mut world = last_chance(Script::default(), |_| ());
+    world.advance(secs(40));
+    world.lingering = true;
+    world.probe_meets_silence();
+    assert_eq!((world.client_got(), world.slot.lifecycle().status()), (vec![], "failed"), "nothing is known yet");
+    world.gone();
+    let data = refused(&world.client_got_one(), "1", -31001);
+    assert_eq!(
+        (&data["restarted"], &data["state"], &data["generation"]),
+        (&true.into(), &"Connected".into(), &3.into())
+    );
+
+    let mut world = last_chance(dead(), |_| ());
+    world.advance(secs(40));
+    world.probe_meets_silence();
+    let data = refused(&world.client_got_one(), "1", -31003);
+    assert_eq!((&data["state"], &data["lastError"]), (&"PermanentlyFailed".into(), &"exit code 1".into()));
+    world.advance(secs(600));
+    assert_eq!((world.generation().0, world.slot.next_wake()), (3, None), "one attempt");
+}
+
+#[test]
+fn where_it_causes_none_it_is_lost_at_once() {
+    let on_call = |on_call| last_chance(Script::default(), move |server| server.restart.on_call = on_call);
+    for mut world in [on_call(OnCall::Wait), on_call(OnCall::Error)] {
+        world.advance(secs(40));
+        world.probe_meets_silence();
+        let data = refused(&world.client_got_one(), "1", -31000);
+        assert_eq!((&data["reason"], &data["sent"], world.generation().0), (&"probe-failure".into(), &true.into(), 2));
+        world.request("2", "resources/read");
+        let line = world.client_got_one();
+        refused(&line, "2", -31005);
+        assert!(line.contains("restart.on_call") && !line.contains("attempt made for"), "{line}");
+    }
+}
+
+#[test]
+fn what_may_be_sent_again_is_given_to_the_attempt_that_it_causes() {
+    let mut world = last_chance(Script::default(), |_| ());
+    world.request("2", "resources/read");
+    world.server_dies();
+    refused(&world.client_got_one(), "1", -31000);
+    world.advance(secs(1));
+    assert_eq!(world.server_got_methods().last().map(String::as_str), Some("resources/read"));
+    assert_eq!(world.generation().0, 3);
+    world.server_dies();
+    refused(&world.client_got_one(), "2", -31000);
+    world.advance(secs(600));
+    assert_eq!(world.generation().0, 3, "a second death answers it");
+}
+
+#[test]
+fn servers_that_never_read_a_request_are_not_tried_for_it_without_end() {
+    let mut world = last_chance(Script::default(), |_| ());
+    world.server_dies_unread(1);
+    world.advance(secs(1));
+    assert_eq!(
+        (world.client_got(), world.generation().0),
+        (vec![], 3),
+        "it was not sent, and waits as a new one would"
+    );
+    world.server_dies_unread(1);
+    assert_eq!(refused(&world.client_got_one(), "1", -31005)["sent"], false);
+    world.advance(secs(600));
+    assert_eq!(world.generation().0, 3);
+}
+
+#[test]
+fn a_container_that_exits_makes_no_attempt_more() {
+    let mut world = World::that_exits([], |server| {
+        server.restart.max_attempts = Some(1);
+        server.restart.min_uptime = secs(3600);
+    });
+    world.open();
+    world.server_dies();
+    world.call("1", "t");
+    world.request("2", "resources/read");
+    world.advance(secs(40));
+    world.forget();
+    world.probe_meets_silence();
+    let got = world.client_got();
+    refused(&got[0], "1", -31000);
+    refused(&got[1], "2", -31005);
+    assert_eq!((world.generation().0, world.exit), (2, Some(Exit::PermanentFailure)));
+}

@@ -75,14 +75,23 @@ fn each_word_of_the_client_and_each_answer_begins_the_time_anew() {
 }
 
 #[test]
-fn a_server_that_is_owed_an_answer_is_not_idle() {
-    let mut world = open();
+fn a_server_that_is_owed_an_answer_is_not_idle_for_as_long_as_one_may_come() {
+    let mut world = World::new(|server| {
+        idle(server);
+        server.probe.busy_max = secs(7000);
+    });
+    world.open();
     world.server_says(r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage"}"#);
     world.advance(secs(6000));
     assert_eq!(state(&world), "Connected");
     world.say(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
     world.advance(secs(1200));
     assert_eq!(state(&world), "Disconnected");
+
+    let mut world = open();
+    world.server_says(r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage"}"#);
+    world.advance(secs(1200));
+    assert_eq!(state(&world), "Disconnected", "the client never answers");
 }
 
 #[test]

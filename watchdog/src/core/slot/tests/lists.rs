@@ -164,3 +164,39 @@ fn pages_are_followed_by_the_refresh() {
     world.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"new"}}]}}}}"#));
     assert_eq!(world.client_got(), [""; 0], "the client never read the second page");
 }
+
+/// A page of tools, and the request for it.
+fn page(world: &mut World, id: &str, cursor: &str, result: &str) {
+    let params = if cursor.is_empty() { String::new() } else { format!(r#","params":{{"cursor":"{cursor}"}}"#) };
+    world.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"{params}}}"#));
+    world.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+}
+
+#[test]
+fn a_list_of_several_pages_is_served_as_one_while_the_server_is_down_and_never_a_cursor_of_the_last_one() {
+    let pages = Script { ignores: &["tools/list"], ..Script::default() };
+    let mut world = World::with_servers([pages], |_| ());
+    world.open();
+    page(&mut world, "1", "", r#"{"tools":[ {"name":"a"} , 1e0],"nextCursor":"p2"}"#);
+    page(&mut world, "2", "p2", r#"{"nextCursor":"p3","tools":[]}"#);
+    world.client_got();
+    world.lingering = true;
+    world.server_dies();
+    world.request("3", "tools/list");
+    assert_eq!(world.client_got(), [""; 0], "all of it is not known: it waits");
+    world.gone();
+    assert!(world.client_got_one().contains(r#""tools":[{"name":"a"}]"#), "for the next server");
+
+    let pages = Script { ignores: &["tools/list"], ..Script::default() };
+    let mut world = World::with_servers([pages], |_| ());
+    world.open();
+    page(&mut world, "1", "", r#"{"tools":[ {"name":"a"} , 1e0],"nextCursor":"p2"}"#);
+    page(&mut world, "2", "p2", r#"{"nextCursor":"p3","tools":[]}"#);
+    page(&mut world, "3", "p3", r#"{"x":1, "tools":[ {"name":"b"}], "nextCursor":null}"#);
+    world.client_got();
+    world.lingering = true;
+    world.server_dies();
+    world.request("4", "tools/list");
+    let whole = r#"{"x":1, "tools":[ {"name":"a"},1e0,{"name":"b"}], "nextCursor":null}"#;
+    assert_eq!(world.client_got(), [format!(r#"{{"jsonrpc":"2.0","id":4,"result":{whole}}}"#)]);
+}

@@ -142,6 +142,51 @@ fn a_question_to_the_client_is_waited_for_and_its_answer_arrives() {
 }
 
 #[test]
+fn a_question_that_is_never_answered_is_waited_for_as_long_as_being_busy_is_an_excuse() {
+    for planned in [|world: &mut World| edited(world), |world: &mut World| world.memory = Some(2 * GIB)] {
+        let mut world = open(|server| (server.limits.memory, server.probe.busy_max) = (Some(GIB), secs(100)));
+        world.server_says(r#"{"jsonrpc":"2.0","id":7,"method":"elicitation/create"}"#);
+        world.client_got_one();
+        planned(&mut world);
+        world.advance(secs(40));
+        world.server_says(r#"{"jsonrpc":"2.0","id":"8","method":"sampling/createMessage"}"#);
+        world.client_got_one();
+        world.advance(secs(99));
+        assert_eq!(world.generation().0, 1, "the later one has its time too");
+        world.advance(secs(3));
+        assert_eq!(world.generation().0, 2);
+        assert_eq!(world.client_got().len(), 2, "both are withdrawn");
+    }
+}
+
+#[test]
+fn a_question_that_waits_and_its_answer_put_nothing_off() {
+    let mut world = open(|_| ());
+    world.call("1", "t");
+    world.server_says(r#"{"jsonrpc":"2.0","id":7,"method":"roots/list"}"#);
+    edited(&mut world);
+    world.say(r#"{"jsonrpc":"2.0","id":7,"result":{"roots":[]}}"#);
+    world.advance(secs(10));
+    assert_eq!(world.generation().0, 1, "the call");
+    world.server_answers("1");
+    world.advance(millis(50));
+    assert_eq!(world.generation().0, 2);
+}
+
+#[test]
+fn sleep_of_the_machine_is_no_time_to_answer_in() {
+    let mut world = open(|server| server.probe.busy_max = secs(100));
+    world.server_says(r#"{"jsonrpc":"2.0","id":7,"method":"roots/list"}"#);
+    edited(&mut world);
+    world.now += secs(3600);
+    world.slot.stood_still(secs(3600));
+    world.advance(secs(98));
+    assert_eq!(world.generation().0, 1);
+    world.advance(secs(2));
+    assert_eq!(world.generation().0, 2);
+}
+
+#[test]
 fn a_cancelled_call_is_waited_for_no_longer() {
     let mut world = open(|_| ());
     world.call("1", "t");
