@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks README.md and examples/ against the built program: documents.py BINARY.
+"""Checks README.md, docs/ and examples/ against the built program: documents.py BINARY.
 
-Every YAML file and snippet passes `check-config`; every client file parses, and the program accepts the arguments in it;
-README's table of options is the program's own list; examples/full.yaml has every key, at its default.
+Every YAML file and snippet passes `check-config`; every client file parses, and the program accepts the arguments in it; every link
+has its page and its heading; README's table of options is the program's own list; examples/full.yaml has every key, at its default.
 """
 import json
 import os
@@ -11,12 +11,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BINARY = os.path.abspath(sys.argv[1])
 # Settings of whoever runs this must not decide what is right.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("MCP_WATCHDOG_", "CONNECTION_"))}
+ENVIRONMENT["HEALTH_TOKEN"] = "named in a page"
 passed, failures = 0, []
 
 
@@ -32,9 +34,10 @@ def run(*args):
     return subprocess.run([BINARY, *args], cwd=ROOT, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
 
 
-def check_yaml(what, path):
+def check_yaml(what, path, but=None):
+    """With no complaint, but of what a page only names."""
     done = run("check-config", str(path))
-    check(done.returncode == 0 and not done.stderr, what, done.stdout + done.stderr)
+    check(done.returncode == 0 and not done.stderr or but and but in done.stderr, what, done.stdout + done.stderr)
 
 
 def commands(value):
@@ -90,6 +93,43 @@ def check_defaults():
         check(line and "full.yaml:" in line[0], f"examples/full.yaml: {key} is not in it")
 
 
+def whole(snippet):
+    """A file that holds what a page shows of one: a chain of probes, or some keys of a server."""
+    if re.match(r"chain:", snippet):
+        snippet = "probe:\n" + textwrap.indent(snippet, "  ")
+    if not re.search(r"^(servers|defaults):", snippet, re.M):
+        snippet = "servers:\n  a:\n    command: cat\n" + textwrap.indent(snippet, "    ")
+    return snippet
+
+
+def check_snippets(page):
+    for number, (kind, text) in enumerate(re.findall(r"^```(json|toml|yaml)\n(.*?)^```$", page.read_text(), re.M | re.S), 1):
+        what = f"{page.relative_to(ROOT)}: snippet {number} ({kind})"
+        if kind == "yaml":
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder, "snippet.yaml")
+                path.write_text(whole(text))
+                check_yaml(what, path, "o such file")
+        elif "command" in text:
+            check_client(what, text, {"json": json.loads, "toml": tomllib.loads}[kind])
+
+
+def headings(text):
+    return re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
+
+
+def anchor(heading):
+    """What a link to a heading is called by those who show the page."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def check_links(page, anchors):
+    for target, heading in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", page.read_text()):
+        there = (page.parent / target).resolve() if target else page
+        known = there.exists() and (not heading or heading in anchors.get(there, ()))
+        check(known, f"{page.relative_to(ROOT)}: a link to {target}{'#' + heading if heading else ''}, which is not there")
+
+
 def check_options(readme):
     offered = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", run("--help").stdout, re.M)) - {"--help", "--version"}
     described = set(re.findall(r"^\| `(--[a-z-]+)", readme, re.M))
@@ -105,17 +145,11 @@ def main():
             check_yaml(what, path)
         else:
             check_client(what, path.read_text(), {".json": json.loads, ".toml": tomllib.loads}[path.suffix])
-    for number, (kind, text) in enumerate(re.findall(r"^```(json|toml|yaml)\n(.*?)^```$", readme, re.M | re.S), 1):
-        what = f"README.md: snippet {number} ({kind})"
-        if kind == "yaml":
-            with tempfile.TemporaryDirectory() as folder:
-                path = pathlib.Path(folder, "snippet.yaml")
-                path.write_text(text)
-                check_yaml(what, path)
-        else:
-            check_client(what, text, {"json": json.loads, "toml": tomllib.loads}[kind])
-    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", readme):
-        check((ROOT / target).exists(), f"README.md: a link to {target}, which is not there")
+    pages = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").glob("*.md"))
+    anchors = {page: set(map(anchor, headings(page.read_text()))) for page in pages}
+    for page in pages:
+        check_snippets(page)
+        check_links(page, anchors)
     check_options(readme)
     check_defaults()
     print(f"{passed} passed, {len(failures)} failed")

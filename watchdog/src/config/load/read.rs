@@ -41,18 +41,22 @@ fn report(fault: &Fault, tree: &Node, sources: &Sources) -> ConfigError {
     let origin = &tree.deepest(&path).origin;
     match (&fault.what, path.last()) {
         (Wrong::Unknown(fields), Some(Step::Key(key))) => {
-            ConfigError::located(sources, origin, Target::Key(0), unknown(key, fields))
+            ConfigError::located(sources, origin, Target::Key(0), unknown(&path, key, fields))
         }
         (Wrong::Unknown(_), _) => ConfigError::located(sources, origin, Target::Value, "unknown field"),
         (Wrong::Value(message), _) => ConfigError::located(sources, origin, Target::Value, message.clone()),
     }
 }
 
-fn unknown(key: &str, fields: &[&str]) -> String {
+fn unknown(path: &[Step], key: &str, fields: &[&str]) -> String {
     if key == "mcpServers" {
         return "unknown field \"mcpServers\": this is a client's file; `mcp-watchdog import` makes a configuration of it, \
                 and `mcp-watchdog wrap` puts the watchdog in front of its servers"
             .to_owned();
+    }
+    let section = section(path);
+    if let Some(place) = place(&section, key) {
+        return format!("unknown field {}: its place is {place}", quoted(key));
     }
     let near = hint::did_you_mean(key, fields.iter().copied());
     if !near.is_empty() {
@@ -60,6 +64,30 @@ fn unknown(key: &str, fields: &[&str]) -> String {
     }
     let keys = keys::server();
     let paths: Vec<&str> = keys.iter().map(|key| key.path.as_str()).collect();
-    let near = hint::nearest_key(key, &paths).map(|found| format!(" (did you mean \"{found}\"?)")).unwrap_or_default();
-    format!("unknown field {}{near}", quoted(key))
+    let near = hint::nearest_key(key, &paths).map(|found| match &section {
+        Some(_) => format!(" (did you mean \"{found}\"?)"),
+        None => format!(" (did you mean \"servers.NAME.{found}\"?)"),
+    });
+    format!("unknown field {}{}", quoted(key), near.unwrap_or_default())
+}
+
+/// The server's section that a path leads into, as it is written.
+fn section(path: &[Step]) -> Option<String> {
+    match path {
+        [Step::Key(top), _, ..] if top == "defaults" => Some(top.clone()),
+        [Step::Key(top), Step::Key(name), _, ..] if top == "servers" => Some(format!("servers.{name}")),
+        _ => None,
+    }
+}
+
+/// Where a key stands that is spelled as it should be, and is not here.
+fn place(section: &Option<String>, key: &str) -> Option<String> {
+    let begins = |keys: Vec<keys::Key>| keys.iter().any(|known| known.path.split('.').next() == Some(key));
+    if begins(keys::server()) {
+        return Some(match section {
+            Some(section) => format!("`{section}.{key}`"),
+            None => format!("`servers.NAME.{key}`, or `defaults.{key}` for all servers"),
+        });
+    }
+    begins(keys::top()).then(|| format!("the top of the file, beside `servers`: `{key}`"))
 }

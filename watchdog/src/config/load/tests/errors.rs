@@ -102,6 +102,31 @@ fn duplicates_name_both_lines() {
 fn single_errors_of_files() {
     for (text, message) in [
         ("server: {}", "config.yaml:1:1: unknown field \"server\" (did you mean \"servers\"?)"),
+        // Keys of a server at the top, the natural slip of whoever has one server; and the other way round.
+        (
+            "command: x",
+            "config.yaml:1:1: unknown field \"command\": its place is `servers.NAME.command`, or `defaults.command` for all servers",
+        ),
+        (
+            "probe: {chain: [{type: ping}]}",
+            "config.yaml:1:1: unknown field \"probe\": its place is `servers.NAME.probe`, or `defaults.probe` for all servers",
+        ),
+        (
+            "max_attempts: 3",
+            "config.yaml:1:1: unknown field \"max_attempts\" (did you mean \"servers.NAME.restart.max_attempts\"?)",
+        ),
+        (
+            "servers: {a: {command: x, restart: {tool_timeout: 3s}}}",
+            "config.yaml:1:37: servers.a.restart: unknown field \"tool_timeout\": its place is `servers.a.tool_timeout`",
+        ),
+        (
+            "servers: {a: {command: x, log: {level: info}}}",
+            "config.yaml:1:27: servers.a: unknown field \"log\": its place is the top of the file, beside `servers`: `log`",
+        ),
+        (
+            "defaults: {health: {restart: {}}}\nservers: {a: {command: x}}",
+            "config.yaml:1:21: defaults.health: unknown field \"restart\": its place is `defaults.restart`",
+        ),
         (
             "version: 2\nservers: {a: {command: x}}",
             "config.yaml:1:10: version: version \"2\" is not known to this program, only `1` is",
