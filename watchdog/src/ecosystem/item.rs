@@ -82,6 +82,13 @@ impl Item {
         }
     }
 
+    /// Takes a key out of a map, as often as it is written.
+    pub(super) fn remove(&mut self, key: &str) {
+        if let Value::Map(map) = &mut self.value {
+            map.entries.retain(|entry| entry.key != key);
+        }
+    }
+
     pub(super) fn as_text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),

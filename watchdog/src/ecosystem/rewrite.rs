@@ -11,6 +11,10 @@ use super::client::{self, Kind, ServerPath};
 use super::item::{Entry, Item, Value};
 use super::{Document, Format};
 
+/// How the name is given to the watchdog of an entry that had no `args`; elsewhere it is a word of its own. It is what tells an undo
+/// to take the list away again, whatever else of the file was laid out anew meanwhile.
+const NO_ARGS: &str = "--name=";
+
 /// How entries are changed.
 pub(crate) enum Change {
     /// They run under the watchdog.
@@ -60,7 +64,10 @@ pub(crate) fn rewrite(document: &Document<'_>, change: &Change) -> Result<Rewrit
         let result = result.map(|plan| {
             if let Some(entry) = expected.at_mut(server.keys()) {
                 entry.set("command", Item::text(plan.command));
-                entry.set("args", Item { value: Value::List(plan.args), span: 0..0 });
+                match plan.args {
+                    Some(args) => entry.set("args", Item { value: Value::List(args), span: 0..0 }),
+                    None => entry.remove("args"),
+                }
             }
             edits.extend(plan.edits);
             plan.server
@@ -80,7 +87,8 @@ struct Plan {
     edits: Vec<Edit>,
     /// What the entry has to say afterwards.
     command: String,
-    args: Vec<Item>,
+    /// `None`: there are none.
+    args: Option<Vec<Item>>,
     /// The server's own command.
     server: String,
 }
@@ -111,7 +119,7 @@ fn one(document: &Document<'_>, entry: &Item, name: &str, change: &Change) -> Re
         Change::Undo { binary } if client::is_watchdog(text, Some(binary)) => {
             let at = client::wrapped(args).ok_or("runs mcp-watchdog, but without a command behind `--`")?;
             let args = args.and_then(|args| Some((args, args.as_list()?))).ok_or("has no `args`")?;
-            unwrap(document, command, args, at)
+            unwrap(document, entry, command, args, at)
         }
         Change::Undo { .. } => Err("does not run under mcp-watchdog".to_owned()),
     }
@@ -125,11 +133,11 @@ fn wrap(
     (binary, options): (&str, &[String]),
 ) -> Plan {
     let server = command.as_text().unwrap_or_default().to_owned();
-    let fixed: Vec<String> = ["--name".to_owned(), to_name(name)]
-        .into_iter()
-        .chain(options.iter().cloned())
-        .chain(["--".to_owned()])
-        .collect();
+    let name = match args {
+        Some(_) => vec!["--name".to_owned(), to_name(name)],
+        None => vec![format!("{NO_ARGS}{}", to_name(name))],
+    };
+    let fixed: Vec<String> = name.into_iter().chain(options.iter().cloned()).chain(["--".to_owned()]).collect();
     // The command keeps its own spelling, so that it can be put back byte for byte.
     let spelled: Vec<String> =
         fixed.iter().map(|text| quoted(text)).chain([document.text[command.span.clone()].to_owned()]).collect();
@@ -140,7 +148,7 @@ fn wrap(
     let old = args.and_then(Item::as_list).unwrap_or_default();
     let args = fixed.into_iter().chain([server.clone()]).map(Item::text).chain(old.iter().cloned()).collect();
     let edits = vec![Edit { range: command.span.clone(), text: quoted(binary) }, edit];
-    Plan { edits, command: binary.to_owned(), args, server }
+    Plan { edits, command: binary.to_owned(), args: Some(args), server }
 }
 
 /// Puts elements at the front of a list, in the manner of the list: on one line, or on a line each.
@@ -195,11 +203,24 @@ fn missing(document: &Document<'_>, entry: &Item, elements: &[String]) -> Edit {
     Edit::insert(command.span.end, format!("{separator}{args}"))
 }
 
-fn unwrap(document: &Document<'_>, command: &Item, (list, items): (&Item, &[Item]), at: usize) -> Result<Plan, String> {
+fn unwrap(
+    document: &Document<'_>,
+    entry: &Item,
+    command: &Item,
+    (list, items): (&Item, &[Item]),
+    at: usize,
+) -> Result<Plan, String> {
     let text = document.text;
     let (Some(first), Some(inner)) = (items.first(), items.get(at)) else {
         return Err("has no `args`".to_owned());
     };
+    let restored = Edit { range: command.span.clone(), text: text[inner.span.clone()].to_owned() };
+    let server = inner.as_text().unwrap_or_default().to_owned();
+    let was_missing = first.as_text().is_some_and(|first| first.starts_with(NO_ARGS)) && items.len() == at + 1;
+    if was_missing && let Some(range) = all_of(document, entry, "args") {
+        let edits = vec![restored, Edit { range, text: String::new() }];
+        return Ok(Plan { edits, command: server.clone(), args: None, server });
+    }
     let end = match items.get(at + 1) {
         Some(own) => own.span.start,
         None => {
@@ -208,13 +229,31 @@ fn unwrap(document: &Document<'_>, command: &Item, (list, items): (&Item, &[Item
             inner.span.end + comma.map_or(0, |comma| comma + 1)
         }
     };
-    let spelled = text[inner.span.clone()].to_owned();
-    let edits = vec![
-        Edit { range: command.span.clone(), text: spelled },
-        Edit { range: first.span.start..end, text: String::new() },
-    ];
-    let server = inner.as_text().unwrap_or_default().to_owned();
-    Ok(Plan { edits, command: server.clone(), args: items[at + 1..].to_vec(), server })
+    let edits = vec![restored, Edit { range: first.span.start..end, text: String::new() }];
+    Ok(Plan { edits, command: server.clone(), args: Some(items[at + 1..].to_vec()), server })
+}
+
+/// All that goes with a key: its comma, or its line. `None` where something else stands there too, such as a comment.
+fn all_of(document: &Document<'_>, entry: &Item, key: &str) -> Option<Range<usize>> {
+    let (text, entries) = (document.text, entry.entries());
+    let found = entries.iter().position(|entry| entry.key == key)?;
+    if entries.iter().filter(|entry| entry.key == key).count() > 1 {
+        return None;
+    }
+    let Entry { span, item, .. } = &entries[found];
+    if !matches!(&entry.value, Value::Map(map) if map.braces) {
+        let line = text[..span.start].rfind('\n')?;
+        let behind = text[item.span.end..].split('\n').next().unwrap_or_default();
+        let behind = behind.strip_suffix('\r').unwrap_or(behind);
+        let before = text[..line].strip_suffix('\r').map_or(line, str::len);
+        return behind.trim().is_empty().then(|| before..item.span.end + behind.len());
+    }
+    let (range, between) = match (found.checked_sub(1).map(|before| &entries[before]), entries.get(found + 1)) {
+        (Some(before), _) => (before.item.span.end..item.span.end, before.item.span.end..span.start),
+        (None, Some(after)) => (span.start..after.span.start, item.span.end..after.span.start),
+        (None, None) => return None,
+    };
+    (text[between].trim() == ",").then_some(range)
 }
 
 /// A text as JSON spells it, which TOML understands too: but for DEL, which it does not take as it is.
