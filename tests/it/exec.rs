@@ -143,7 +143,7 @@ fn a_program_that_writes_without_end_ends_in_time_and_delays_nobody() {
         }
         assert!(id > 5, "{id} calls in a second");
         assert_eq!(error_of(&wait_event(&session, "probe_failed")), "db: did not end within 1s");
-        let left_out = " lines that the probe printed were left out: too many";
+        let left_out = " lines that probe db printed were left out: too many";
         if told {
             session.wait_stderr(left_out);
         }

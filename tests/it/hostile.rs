@@ -401,6 +401,29 @@ fn a_server_that_answers_what_it_likes_is_kept_apart_from_the_client() {
     raw.finish();
 }
 
+/// A server that prints without end would fill the disk by way of the log.
+#[test]
+fn what_is_no_message_is_in_the_log_up_to_a_limit_and_is_counted_beyond_it() {
+    const LINES: usize = 50_000;
+    let session = setup().options(["--log-level", "error"]).start();
+    session.initialize();
+    session.send(tool_call(1, "stray", json!({ "stdout": "junk of a server\n".repeat(LINES) })));
+    assert_eq!(session.answer(1).text(), "strayed");
+    let count = || {
+        let log = session.stderr();
+        let shown = log.lines().filter(|line| line.contains("stdout: junk of a server")).count();
+        let counted = log
+            .lines()
+            .filter_map(|line| line.split_once(" lines of stdout that are no messages")?.0.rsplit(' ').next());
+        (shown, shown + counted.map(|count| count.parse::<usize>().expect("a number")).sum::<usize>())
+    };
+    // Though nothing comes behind them.
+    poll_until("all of them to be shown or counted", || count().1 == LINES);
+    let shown = count().0;
+    assert!((100..LINES / 10).contains(&shown), "{shown}");
+    session.finish();
+}
+
 /// Checks a file within bounds of time and memory, and gives the exit code and what was said.
 #[track_caller]
 fn check_config(yaml: &str) -> (Option<i32>, String) {

@@ -8,9 +8,11 @@ pub mod entrance;
 pub mod socket;
 
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
 
+use crate::telemetry::allowance::Allowance;
 use crate::wire::lines::Line;
 pub use client::{Client, Input};
 use socket::Door;
@@ -20,19 +22,21 @@ use socket::Door;
 pub struct Front {
     client: Option<Client>,
     door: Option<Door>,
+    /// What the log is told of clients that end badly: through a door they come as often as they like.
+    complaints: Allowance,
 }
 
 impl Front {
     /// One client, for good.
     #[must_use]
-    pub const fn only(client: Client) -> Self {
-        Self { client: Some(client), door: None }
+    pub fn only(client: Client) -> Self {
+        Self { client: Some(client), door: None, complaints: Allowance::new(Instant::now()) }
     }
 
     /// Whoever comes.
     #[must_use]
-    pub const fn open(door: Door) -> Self {
-        Self { client: None, door: Some(door) }
+    pub fn open(door: Door) -> Self {
+        Self { client: None, door: Some(door), complaints: Allowance::new(Instant::now()) }
     }
 
     /// Whether clients come and go.
@@ -57,7 +61,7 @@ impl Front {
     pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool, leaving: bool) -> Poll<Input> {
         // Before the door: who comes right after a client has left is the next one, and not turned away for it.
         if let Some(client) = &mut self.client
-            && let Poll::Ready(input) = client.poll_input(cx, wanted)
+            && let Poll::Ready(input) = client.poll_input(cx, wanted, &mut self.complaints)
         {
             return Poll::Ready(input);
         }

@@ -9,6 +9,7 @@ mod commands;
 mod drive;
 mod manage;
 mod reports;
+mod strays;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use clock::Clock;
 use commands::ProbeWaiter;
 use manage::Managed;
 pub use manage::Toolbox;
+use strays::Strays;
 
 /// How long a client may take nothing of what is left to be written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -102,6 +104,7 @@ pub struct Driver {
     /// Whether the whole program ends.
     ending: bool,
     log: LogHandle,
+    strays: Strays,
     events: Bus,
     commands: mpsc::UnboundedReceiver<Command>,
     published: watch::Sender<Published>,
@@ -148,9 +151,9 @@ impl Driver {
             })
         };
         let registry = registry.telling(tell);
+        let clock = Clock::new();
         let driver = Self {
             core,
-            name,
             chains: Chains::new(registry, server.clone(), log.clone()),
             managed,
             server,
@@ -158,7 +161,9 @@ impl Driver {
             back,
             runtime: None,
             watch: None,
-            clock: Clock::new(),
+            strays: Strays::new(log.clone(), clock.now()),
+            clock,
+            name,
             watcher,
             quiet: Quiet::default(),
             effects: Vec::new(),
@@ -320,7 +325,7 @@ impl Driver {
             Effect::EndManage(call) => self.managed.end(call),
             Effect::Emit(kind) => self.emit(now, *kind),
             Effect::Count(count) => self.meter.count(count),
-            Effect::Stray(line) => self.log.stray(&line),
+            Effect::Stray(line) => self.strays.tell(now, &line),
             Effect::Exit(exit) => self.exit = Some(exit),
         }
     }

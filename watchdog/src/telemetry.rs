@@ -13,7 +13,7 @@ mod format;
 pub mod plain;
 mod queue;
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -33,11 +33,13 @@ const FIRST: i32 = 10;
 /// `name` is the server's, for the prefix of its lines.
 ///
 /// To be called once; a second call makes a second log but leaves the subscriber. Where no descriptor or thread is to be
-/// had, the log is silent: that must not keep a server from being served.
+/// had, the log is silent: that must not keep a server from being served. [`LogHandle::last_word`] is heard all the same.
 #[must_use]
 pub fn init(log: &Log, name: &str) -> LogHandle {
-    let stderr = crate::stream::duplicate(io::stderr().as_fd(), FIRST);
-    let handle = stderr.and_then(|fd| LogHandle::start(fd, log, name)).unwrap_or_else(|_| LogHandle::discard());
+    let stderr = io::stderr();
+    // Where the limit of open files leaves no such number, any one will do to say so.
+    let fd = crate::stream::duplicate(stderr.as_fd(), FIRST).or_else(|_| crate::stream::duplicate(stderr.as_fd(), 3));
+    let handle = fd.and_then(|fd| LogHandle::start(fd, log, name)).unwrap_or_else(|_| LogHandle::new(None, log, name));
     let subscriber = subscriber(&handle);
     // An error says that there is a subscriber, which may belong to whoever embeds us.
     let _ = tracing::subscriber::set_global_default(subscriber);
@@ -154,6 +156,14 @@ impl LogHandle {
         self.server_line("probe", Some(link), &format!("probe {link}: "), line);
     }
 
+    /// Says how many of the server's lines, or of a probe's, were left out, where there are any: at every level at which the lines
+    /// themselves are written. `which` they are stands behind the word "lines".
+    pub fn left_out(&self, which: &str, lines: u64) {
+        if lines > 0 {
+            self.raw(format::left_out(self.format(), &self.speaker.name, which, lines).as_bytes());
+        }
+    }
+
     fn server_line(&self, target: &str, probe: Option<&str>, label: &str, line: &[u8]) {
         let Some(queue) = &self.shared.queue else { return };
         let line = &line[..line.len().min(LONGEST_LINE)];
@@ -175,6 +185,17 @@ impl LogHandle {
         }
     }
 
+    /// Says why the program ends with a failure, on stderr itself where there is no other way to it. At level `off` nothing is said.
+    pub fn last_word(&self, why: &str) {
+        if self.shared.queue.is_some() {
+            tracing::error!("{why}");
+        } else if self.shared.level != LogLevel::Off {
+            let line = format!("{} ERROR {why}\n", timestamp(SystemTime::now()));
+            // There is nobody to tell that it cannot be written.
+            _ = io::stderr().write_all(line.as_bytes());
+        }
+    }
+
     /// Waits, at most for `limit`, until everything is written, for the exit; says whether it is. It blocks its thread.
     pub fn flush(&self, limit: Duration) -> bool {
         self.shared.queue.as_ref().is_none_or(|queue| queue.flush(limit))
@@ -193,7 +214,7 @@ impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for LogHandle {
 #[derive(Debug)]
 pub struct LineWriter<'a>(&'a LogHandle);
 
-impl io::Write for LineWriter<'_> {
+impl Write for LineWriter<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.0.raw(line.strip_suffix(b"\n").unwrap_or(line));
         Ok(line.len())

@@ -1,5 +1,6 @@
-//! Errors that the log has told often enough (events.md, section 3): a server that fails in the same way again and again is
-//! told ten times, and then once in five minutes with the number of lines that were left out.
+//! What the log has told often enough. Errors (events.md, section 3): a server that fails in the same way again and again is told
+//! ten times, and then once in five minutes with the number of lines that were left out. Anything else that a client or a server
+//! makes happen as often as it likes, such as requests that are refused, has an allowance.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,18 +8,23 @@ use std::time::Instant;
 
 use super::throttle::{Attempt, Throttle};
 use super::{Event, EventKind, Level};
+use crate::telemetry::allowance::Allowance;
+
+/// A server, and the name of an event.
+type Key = (Option<Arc<str>>, &'static str);
 
 /// Remembers, for each server, what was said last under each name. Pure: the time is an argument.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     /// `events.throttle: off` is for those who want every line.
     active: bool,
-    said: HashMap<(Option<Arc<str>>, &'static str), Throttle>,
+    said: HashMap<Key, Throttle>,
+    allowances: HashMap<Key, Allowance>,
 }
 
 impl Repeats {
     pub(super) fn new(active: bool) -> Self {
-        Self { active, said: HashMap::new() }
+        Self { active, ..Self::default() }
     }
 
     /// Whether this event's line is written: `Some` with the number of those left out since the last one.
@@ -26,18 +32,25 @@ impl Repeats {
         if !self.active {
             return Some(0);
         }
+        let key = (event.server.clone(), event.name());
         match event.kind {
-            EventKind::ServerConnected { .. } | EventKind::ServerReconnected { .. } | EventKind::ServerRemoved => {
+            EventKind::ServerRemoved => {
                 self.said.retain(|(server, _), _| *server != event.server);
+                self.allowances.retain(|(server, _), _| *server != event.server);
                 return Some(0);
             }
-            _ if event.level() < Level::Error => return Some(0),
-            // Thinned out already, before they were made.
-            EventKind::ServerReconnecting { .. } => return Some(0),
-            _ => {}
+            EventKind::ServerConnected { .. } | EventKind::ServerReconnected { .. } => {
+                self.said.retain(|(server, _), _| *server != event.server);
+            }
+            // Those of reconnecting are thinned out already, before they are made.
+            EventKind::ServerReconnecting { .. } => {}
+            _ if event.level() < Level::Error => {}
+            _ => {
+                let throttle = self.said.entry(key).or_insert_with(Throttle::for_log);
+                return throttle.admit(now, Attempt { error: &gist(&event.kind), at_longest: false });
+            }
         }
-        let throttle = self.said.entry((event.server.clone(), event.name())).or_insert_with(Throttle::for_log);
-        throttle.admit(now, Attempt { error: &gist(&event.kind), at_longest: false })
+        self.allowances.entry(key).or_insert_with(|| Allowance::new(now)).admit(now)
     }
 }
 
@@ -103,12 +116,37 @@ mod tests {
     }
 
     #[test]
-    fn off_and_lesser_levels_are_never_thinned_out() {
+    fn off_is_never_thinned_out_and_lesser_levels_not_at_a_common_rate() {
         let now = Instant::now();
         let mut off = Repeats::new(false);
         assert!((0..100).all(|n| off.admit(now, &failed("a", n, "x")) == Some(0)));
         let mut on = Repeats::new(true);
         let mild = Event::of_server(EventKind::ServerStarting { attempt: 1 }, "a".into(), None);
         assert!((0..100).all(|_| on.admit(now, &mild) == Some(0)));
+    }
+
+    /// A client that asks a server that is down, as fast as it can: each answer is an event.
+    #[test]
+    fn a_flood_of_any_event_is_cut_and_counted_for_each_server() {
+        let refused = |server: &str, id: usize| {
+            let kind = EventKind::RequestFailed {
+                request_id: id.to_string(),
+                method: "tools/call".into(),
+                error: "server_disabled".into(),
+                code: -31004,
+                sent: false,
+            };
+            Event::of_server(kind, server.into(), None)
+        };
+        let now = Instant::now();
+        let mut repeats = Repeats::new(true);
+        let told = (0..10_000).filter(|id| repeats.admit(now, &refused("a", *id)).is_some()).count();
+        assert_eq!(told, 100);
+        assert_eq!(repeats.admit(now, &refused("b", 1)), Some(0), "another server");
+        assert_eq!(repeats.admit(now, &connected("a")), Some(0), "another event");
+        assert_eq!(repeats.admit(now + Duration::from_secs(1), &refused("a", 1)), Some(9_900));
+        let removed = Event::of_server(EventKind::ServerRemoved, "a".into(), None);
+        assert_eq!(repeats.admit(now, &removed), Some(0));
+        assert_eq!(repeats.allowances.len(), 1, "what is gone is forgotten");
     }
 }

@@ -1,11 +1,14 @@
 //! One client, on a stream of lines each way.
 
+use std::io;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
 
 use crate::stream::outbox::Outbox;
 use crate::stream::{Sink, Source};
+use crate::telemetry::allowance::Allowance;
 use crate::wire::lines::{Line, Lines};
 
 /// Room for one read, in bytes.
@@ -54,8 +57,9 @@ impl Client {
         }
     }
 
-    /// What the client does next. With `wanted` unset nothing is read, but its end is noticed.
-    pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<Input> {
+    /// What the client does next. With `wanted` unset nothing is read, but its end is noticed. The log is told of a bad end as far as
+    /// `complaints` go.
+    pub(super) fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool, complaints: &mut Allowance) -> Poll<Input> {
         if let Some(sink) = &mut self.sink
             && self.outbox.backlog() == 0
             && sink.poll_hangup(cx).is_ready()
@@ -82,14 +86,8 @@ impl Client {
             self.hung_up = true;
             return Poll::Ready(Input::HungUp);
         };
-        if let Some(error) = end {
-            tracing::warn!(%error, "reading from the client failed");
-        }
         self.source = None;
-        let torn = self.lines.finish();
-        if torn > 0 {
-            tracing::warn!(bytes = torn, "a torn last line of the client was dropped");
-        }
+        complain(end.as_ref(), self.lines.finish(), complaints);
         Poll::Ready(Input::Eof)
     }
 
@@ -135,5 +133,20 @@ impl Client {
     #[must_use]
     pub const fn backlog(&self) -> usize {
         self.outbox.backlog()
+    }
+}
+
+/// Tells the log of an end that was an error, or that left so many bytes of a line.
+fn complain(error: Option<&io::Error>, torn: u64, complaints: &mut Allowance) {
+    if error.is_none() && torn == 0 {
+        return;
+    }
+    let Some(left_out) = complaints.admit(Instant::now()) else { return };
+    let repeated = Some(left_out).filter(|left_out| *left_out > 0);
+    if let Some(error) = error {
+        tracing::warn!(%error, repeated, "reading from the client failed");
+    }
+    if torn > 0 {
+        tracing::warn!(bytes = torn, repeated, "a torn last line of the client was dropped");
     }
 }

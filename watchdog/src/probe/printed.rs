@@ -129,10 +129,7 @@ impl Log {
     }
 
     fn tell_left_out(&self, lines: u64) {
-        if lines > 0 {
-            let probe = self.name.as_str();
-            tracing::warn!(target: "mcp", probe, "{lines} lines that the probe printed were left out: too many");
-        }
+        self.log.left_out(&format!("that probe {} printed", self.name), lines);
     }
 }
 

@@ -41,8 +41,8 @@ impl Driver {
             }
             if !busy {
                 self.publish();
-                let wake =
-                    [self.core.next_wake(), self.last_words.map(|words| words.until)].into_iter().flatten().min();
+                let last_words = self.last_words.map(|words| words.until);
+                let wake = [self.core.next_wake(), last_words, self.strays.due()].into_iter().flatten().min();
                 self.clock.arm(cx, now, wake, &self.watcher);
                 self.quiet.begin(&self.watcher);
                 return Poll::Pending;
@@ -88,6 +88,9 @@ impl Driver {
     /// The timer is armed again at the end of the last turn; until then it counts as rung.
     fn look_at_time(&mut self, now: Instant) {
         let Some(gap) = self.clock.rung(now) else { return };
+        if self.strays.due().is_some_and(|due| due <= now) {
+            self.strays.tell_left_out();
+        }
         if let Some(gap) = gap {
             tracing::debug!(still = ?gap.still, jump = ?gap.jump, "time went by that does not count");
             self.core.stood_still(gap.still);
@@ -135,6 +138,7 @@ impl Driver {
                 if let Some((_, runtime)) = self.runtime.take() {
                     self.last_stderr = runtime.stderr_tail(usize::MAX);
                 }
+                self.strays.tell_left_out();
                 self.core.torn_down(now, generation, &survivors, &mut self.effects);
             }
         }

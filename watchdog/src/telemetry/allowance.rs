@@ -7,6 +7,9 @@ const BURST: u32 = 100;
 /// and one more each time that so long has passed.
 const EVERY: Duration = Duration::from_millis(100);
 
+/// When nothing has come for so long, the lines that were left out are told without another one.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// An allowance of lines that fills up with time. Pure: the time is an argument.
 #[derive(Debug)]
 pub(crate) struct Allowance {
@@ -55,6 +58,12 @@ impl Allowance {
         }
     }
 
+    /// When those that were refused are to be told of, where no line comes before: not while a flood goes on, since that has lines
+    /// that are admitted.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        if self.refused > 0 { self.counted.checked_add(SILENCE) } else { None }
+    }
+
     /// How many were refused since the last one that was admitted; they count as told.
     pub(crate) const fn take_refused(&mut self) -> u64 {
         std::mem::replace(&mut self.refused, 0)
@@ -77,6 +86,22 @@ mod tests {
         assert_eq!(allowance.admit(start + 2 * EVERY), Some(2));
         assert_eq!(allowance.admit(start + 2 * EVERY), None);
         assert_eq!((allowance.take_refused(), allowance.take_refused()), (1, 0));
+    }
+
+    #[test]
+    fn what_was_left_out_is_due_a_second_after_the_flood() {
+        let start = Instant::now();
+        let mut allowance = Allowance::new(start);
+        let mut now = start;
+        for millisecond in 0..10_000 {
+            now = start + Duration::from_millis(millisecond);
+            assert!(allowance.due().is_none_or(|due| due > now), "not while it goes on: {millisecond}");
+            _ = allowance.admit(now);
+        }
+        let due = allowance.due().unwrap();
+        assert!((now + SILENCE - EVERY..=now + SILENCE).contains(&due), "{:?}", due - now);
+        assert!(allowance.take_refused() > 0);
+        assert_eq!(allowance.due(), None, "told is told");
     }
 
     #[test]

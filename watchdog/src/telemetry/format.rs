@@ -97,6 +97,20 @@ pub(super) fn server_line(target: &str, server: &str, probe: Option<&str>, line:
     )
 }
 
+/// The line that stands for lines about a server that were left out, such as those `of stdout`.
+pub(super) fn left_out(format: LogFormat, server: &str, which: &str, lines: u64) -> String {
+    let time = timestamp(SystemTime::now());
+    let message = format!("{lines} lines {which} were left out: too many");
+    match format {
+        LogFormat::Text => format!("{time}  WARN [mcp] {server}: {message}"),
+        LogFormat::Json => format!(
+            r#"{{"time":"{time}","level":"warn","target":"mcp","server":{},"message":{},"dropped":{lines}}}"#,
+            Value::from(server),
+            Value::from(message)
+        ),
+    }
+}
+
 /// The line that stands for lines that were dropped.
 pub(super) fn dropped(format: LogFormat, lines: u64) -> String {
     let time = timestamp(SystemTime::now());

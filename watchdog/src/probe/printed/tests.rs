@@ -6,7 +6,6 @@ use tokio::time::advance;
 
 use super::*;
 use crate::config::{LogFormat, LogLevel};
-use crate::telemetry::subscriber;
 
 /// A pipe that takes what fits and no more, and what reads it.
 fn printed(log: LogHandle) -> (Printed, PipeWriter) {
@@ -59,20 +58,19 @@ async fn a_flood_leaves_room_in_the_log_and_is_told_of() {
     let (mut read, write) = io::pipe().unwrap();
     let config = crate::config::Log { level: LogLevel::Info, format: LogFormat::Text };
     let log = LogHandle::start(write.into(), &config, "s").unwrap();
-    let guard = tracing::subscriber::set_default(subscriber(&log));
     let begin = std::time::Instant::now();
     let (mut printed, mut pipe) = printed(log.clone());
     let lines = fill(&mut pipe) / 2;
     printed.drain();
     drop(printed);
     let tenths = usize::try_from(begin.elapsed().as_millis() / 100).unwrap();
-    drop(guard);
     drop(log);
     let mut text = String::new();
     read.read_to_string(&mut text).unwrap();
     let passed = text.lines().filter(|line| *line == "[mcp] s: probe p: y").count();
     assert!((100..=101 + tenths).contains(&passed), "{passed} lines in {tenths} tenths of a second");
-    let told = text.lines().filter_map(|line| line.split_once("[mcp] ")?.1.split_once(" lines that the probe printed"));
+    let told =
+        text.lines().filter_map(|line| line.split_once("[mcp] s: ")?.1.split_once(" lines that probe p printed"));
     let left_out: usize = told.map(|(number, _)| number.parse::<usize>().unwrap()).sum();
     assert_eq!(passed + left_out, lines, "{text}");
 }
