@@ -29,6 +29,45 @@ fn exit_code_0_when_the_client_closes_its_end_of_stdout() {
     session.ended(0);
 }
 
+/// In words, whatever the limit keeps it from opening first.
+#[test]
+fn too_few_open_files_are_said_with_the_remedy_and_are_the_exit_code_125() {
+    let folder = folder();
+    write(folder.path(), "w.yaml", &format!("version: 1\nservers: {{a: {{command: {FIXTURE}}}}}\n"));
+    let limited = |files: usize, arguments: &[&str]| {
+        let script = format!("ulimit -n {files} && exec \"$@\"");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script, "sh", WATCHDOG]).args(arguments).current_dir(folder.path());
+        shell.env("MCP_WATCHDOG_RUNTIME_DIR", folder.path()).stdin(std::process::Stdio::null());
+        let output = shell.output().expect("there is a shell");
+        (output.status.code(), text(&output.stderr))
+    };
+    let mut served = 0;
+    for files in 5..40 {
+        let (code, said) = limited(files, &["--", FIXTURE]);
+        if code == Some(0) {
+            served += 1;
+            continue;
+        }
+        assert_eq!((code, served), (Some(125), 0), "{files}: {said}");
+        assert!(
+            said.contains(&format!(
+                "raise the limit of open files (`ulimit -n`, `LimitNOFILE=` in a unit), which is {files}"
+            )),
+            "{files}: {said}"
+        );
+        assert!(!said.contains("panicked"), "{files}: {said}");
+    }
+    assert!(served > 0, "40 are enough");
+    for files in 6..13 {
+        for arguments in [&["serve", "--config", "w.yaml"][..], &["probe", "--", FIXTURE]] {
+            let (code, said) = limited(files, arguments);
+            assert_eq!(code, Some(if arguments[0] == "serve" { 125 } else { 1 }), "{files}: {said}");
+            assert!(said.contains("raise the limit of open files (`ulimit -n`"), "{files}: {said}");
+        }
+    }
+}
+
 #[test]
 fn exit_code_0_after_what_is_in_flight_is_answered() {
     let mut session = setup().start();

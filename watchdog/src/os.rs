@@ -2,12 +2,14 @@
 //!
 //! One set of functions, one file for each system. Nothing in here signals or reaps.
 
+mod files;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(target_os = "linux"))]
 mod other;
 mod own;
 
+pub(crate) use files::room_for_runtime;
 #[cfg(target_os = "linux")]
 use linux::Shown;
 #[cfg(target_os = "linux")]

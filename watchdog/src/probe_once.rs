@@ -20,6 +20,7 @@ use crate::event_loop::{self, Watcher};
 use crate::events::{Bus, EventWriter};
 use crate::exit::{Exit, chain_text};
 use crate::front::{Client, Front};
+use crate::os;
 use crate::probe::{Registry, plugin};
 use crate::slot::{Driver, Parts};
 use crate::stream::{Sink, Source};
@@ -59,7 +60,7 @@ pub(crate) fn run(once: &ProbeOnce, registry: Registry) -> Exit {
 
 fn probe(loaded: &Loaded, registry: Registry, log: LogHandle) -> Result<ProbeReport, String> {
     let failed = |error: io::Error| format!("the watchdog failed: {}", chain_text(&error));
-    let runtime = event_loop::start().map_err(failed)?;
+    let runtime = os::room_for_runtime().and_then(|()| event_loop::start()).map_err(failed)?;
     runtime.block_on(async {
         let server = Arc::new(loaded.config.only().clone());
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed)?;

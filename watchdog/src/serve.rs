@@ -44,7 +44,7 @@ pub(crate) fn run(input: Input, loaded: Loaded, registry: Registry) -> Exit {
         tracing::warn!("{why}");
     }
     let exit = serve(input, loaded, registry, log.clone()).unwrap_or_else(|error| {
-        tracing::error!("the watchdog failed: {}", chain_text(&error));
+        log.last_word(&format!("the watchdog failed: {}", chain_text(&error)));
         Exit::Internal
     });
     log.flush(LAST_LINES);
@@ -52,6 +52,7 @@ pub(crate) fn run(input: Input, loaded: Loaded, registry: Registry) -> Exit {
 }
 
 fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> std::io::Result<Exit> {
+    os::room_for_runtime()?;
     let runtime = event_loop::start()?;
     runtime.block_on(async {
         let mut signals = Signals::catch()?;

@@ -52,7 +52,7 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
         tracing::warn!("{why}");
     }
     let exit = serve(&config, file, registry, log.clone()).unwrap_or_else(|error| {
-        tracing::error!("the watchdog failed: {}", chain_text(&error));
+        log.last_word(&format!("the watchdog failed: {}", chain_text(&error)));
         Exit::Internal
     });
     log.flush(LAST_LINES);
@@ -60,6 +60,7 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
 }
 
 fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHandle) -> io::Result<Exit> {
+    os::room_for_runtime()?;
     let runtime = event_loop::start()?;
     runtime.block_on(async {
         if stdio::has_no_client() {
@@ -100,13 +101,17 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
         };
         let control = control::start(config, &config.only().name, &handle, probes);
         let mut serving = pin!(async { data_path.run(driver.run())?.await.map_err(io::Error::other) });
+        let mut asked_to_end = None;
         let exit = loop {
             if let Some(exit) = refused {
                 break exit;
             }
             tokio::select! {
                 ended = &mut serving => break ended?.unwrap_or_else(|panic| resume_unwind(panic)),
-                number = signals.next() => end(&handle, &slot, &manager, number),
+                number = signals.next() => {
+                    asked_to_end = Some(number);
+                    end(&handle, &slot, &manager, number);
+                }
                 number = for_server.next() => tell(&slot, Command::Signal(number)),
                 Some(order) = orders.recv() => match order {
                     Order::Shutdown => end(&handle, &slot, &manager, nix::libc::SIGTERM),
@@ -117,6 +122,9 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
                 },
             }
         };
+        // The server's side, on a thread of its own, may have come to its end before it heard of the signal.
+        let asked_to_end = if asked_to_end.is_some() { asked_to_end } else { signals.pending().await };
+        let exit = asked_to_end.map_or(exit, |number| exit.after_signal(number));
         let stopped = EventKind::WatchdogStopped { reason: "finished".into(), code: exit.code() };
         events.publish(Event::of_watchdog(stopped), SystemTime::now());
         control.end().await;

@@ -5,6 +5,7 @@ use probe_api::options::Size;
 
 use super::Step;
 use crate::config::Bounds;
+use crate::exit::remedy;
 
 /// Why a program cannot run, and what helps.
 pub(crate) fn describe(program: &str, cwd: &str, bounds: &Bounds, errno: i32, step: Step) -> String {
@@ -32,7 +33,9 @@ pub(crate) fn describe(program: &str, cwd: &str, bounds: &Bounds, errno: i32, st
         (Step::Guard | Step::Fork, Errno::EAGAIN) => format!(
             "cannot start a process for `{program}`: {why}; is the limit for processes reached (`ulimit -u`, `TasksMax=`, pids.max)?"
         ),
-        (Step::Guard | Step::Fork, _) => format!("cannot start a process for `{program}`: {why}"),
+        (Step::Guard | Step::Fork, _) => {
+            format!("cannot start a process for `{program}`: {why}{}", remedy(errno).unwrap_or_default())
+        }
         (Step::Cgroup, _) => {
             format!("cannot give `{program}` a cgroup of its own: {why}; `isolation: guard` needs none")
         }

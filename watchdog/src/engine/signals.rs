@@ -34,6 +34,17 @@ impl Signals {
         std::future::poll_fn(|cx| self.poll(cx)).await
     }
 
+    /// The number of one that has come already.
+    pub async fn pending(&mut self) -> Option<i32> {
+        // The runtime looks for what has come before it goes on with a task that has yielded.
+        tokio::task::yield_now().await;
+        std::future::poll_fn(|cx| match self.poll(cx) {
+            Poll::Ready(number) => Poll::Ready(Some(number)),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<i32> {
         for (number, signal) in &mut self.0 {
             if signal.poll_recv(cx).is_ready() {
@@ -53,4 +64,20 @@ pub(crate) fn outlive_full_files() {
 
 fn watch(kind: SignalKind) -> io::Result<(i32, Signal)> {
     Ok((kind.as_raw_value(), signal(kind)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::signal::{Signal, raise};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_come_is_known_without_a_wait() {
+        let mut signals = Signals::catch_for_server().unwrap();
+        assert_eq!(signals.pending().await, None);
+        raise(Signal::SIGWINCH).unwrap();
+        assert_eq!(signals.pending().await, Some(nix::libc::SIGWINCH));
+        assert_eq!(signals.pending().await, None, "each once");
+    }
 }

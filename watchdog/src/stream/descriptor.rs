@@ -193,7 +193,9 @@ fn wait(fd: BorrowedFd<'_>, events: libc::c_short, timeout: libc::c_int) -> libc
 
 /// A second descriptor for the same description, numbered `at_least` or higher and closed on exec.
 pub(crate) fn duplicate(fd: BorrowedFd<'_>, at_least: RawFd) -> io::Result<OwnedFd> {
-    let number = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(at_least))?;
+    // The kernel's word for a number that the limit of open files does not let be.
+    let few = |errno| if errno == Errno::EINVAL { Errno::EMFILE } else { errno };
+    let number = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(at_least)).map_err(few)?;
     // SAFETY: the kernel has just made this descriptor, and nothing else knows its number.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -55,13 +55,12 @@ impl Slot {
             None => self.close(now, Exit::Signal(number), out),
             Some(closing) => {
                 let draining = closing.drain_until.take().is_some();
+                closing.exit = if draining { Exit::Signal(number) } else { closing.exit.after_signal(number) };
                 self.event(now, Event::Remove, out);
                 self.first_word_spoken(out);
                 // While answers were awaited nothing was asked of the server yet: it gets its ladder first.
                 if !draining {
                     out.push(Effect::Kill);
-                } else if let Some(closing) = &mut self.closing {
-                    closing.exit = Exit::Signal(number);
                 }
             }
         }

@@ -146,6 +146,28 @@ fn a_second_signal_kills() {
     assert_eq!(world.exit, Some(Exit::Signal(2)));
 }
 
+/// Both come at once where somebody kills the guard of the first start and ends the watchdog.
+#[test]
+fn a_signal_right_behind_a_failure_of_our_own_is_why_it_ended() {
+    let ended = |exit: Exit, spoken: bool| {
+        let mut world = World::with_servers([Script::deaf()], |_| ());
+        if spoken {
+            world.say(INITIALIZE);
+        }
+        let generation = world.generation();
+        // Its tree is not known to be gone yet.
+        world.lingering = true;
+        world.tell(|slot, now, out| slot.cannot_start(now, generation, "broken pipe".to_owned(), exit, out));
+        signal(&mut world, 15);
+        world.gone();
+        world.exit
+    };
+    for spoken in [false, true] {
+        assert_eq!(ended(Exit::Internal, spoken), Some(Exit::Signal(15)), "the client spoke: {spoken}");
+        assert_eq!(ended(Exit::NotFound, spoken), Some(Exit::NotFound), "the client spoke: {spoken}");
+    }
+}
+
 #[test]
 fn a_signal_during_the_drain_ends_the_drain_and_gives_the_server_its_ladder() {
     let mut world = open();
