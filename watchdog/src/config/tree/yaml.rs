@@ -64,7 +64,16 @@ fn syntax(text: &str, error: &serde_yaml::Error) -> SyntaxError {
     if let Some(at) = place {
         message = message.replacen(&format!(" at line {} column {}", at.line, at.column), "", 1);
     }
-    SyntaxError { message, place: place.map(|place| within(text, place)) }
+    let place = place.map(|place| within(text, place));
+    if place.is_some_and(|place| is_indented_by_tab(text, place)) {
+        message.push_str(": YAML is indented by spaces, not by tabs");
+    }
+    SyntaxError { message, place }
+}
+
+fn is_indented_by_tab(text: &str, place: Place) -> bool {
+    let line = text.lines().nth(place.line.saturating_sub(1)).unwrap_or_default();
+    line.chars().take_while(|c| c.is_whitespace()).any(|c| c == '\t')
 }
 
 /// What is missing at the end of a text is missing behind the last thing that is there.

@@ -84,6 +84,18 @@ fn syntax_ends_the_search() {
 }
 
 #[test]
+fn tabs_that_indent_are_named_for_what_they_are() {
+    let tabs = "is indented by spaces, not by tabs";
+    for text in ["servers:\n\tfs:\n\t\tcommand: a\n", "servers:\n  fs:\n  \tcommand: a\n", "\tservers: {}\n"] {
+        let error = Case::file(text).error();
+        assert!(error.lines().next().is_some_and(|line| line.ends_with(tabs)), "{text:?}: {error}");
+    }
+    for text in ["servers:\n  fs:\n   command: a\n  bad\n", "servers: {fs: {command: 'a\tb'}\n"] {
+        assert!(!Case::file(text).error().contains(tabs), "{text:?}");
+    }
+}
+
+#[test]
 fn duplicates_name_both_lines() {
     let text = "servers:\n  fs:\n    command: a\n    command: d\n  b: {command: c}\n  fs:\n    command: e\n";
     let error = Case::file(text).error();
