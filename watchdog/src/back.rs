@@ -12,6 +12,7 @@ mod child;
 mod fence;
 mod group;
 mod link;
+mod not_started;
 mod pipes;
 mod spawner;
 
@@ -19,6 +20,7 @@ pub use crate::core::ending::Ending;
 pub use crate::guard::message::{ChildEvent, Step};
 pub use child::{Child, StartError};
 pub use fence::Fence;
+pub(crate) use not_started::NotStarted;
 #[cfg(feature = "plugins")]
 pub(crate) use pipes::ChildEnds;
 pub use pipes::Pipes;

@@ -18,9 +18,9 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 
-use crate::back::Fence;
 use crate::back::runtime::{Back, Runtime};
 use crate::back::stdio::Stdio;
+use crate::back::{Fence, NotStarted};
 use crate::config::Server;
 use crate::core::ids::Generation;
 use crate::core::slot::{Effect, Role, Slot};
@@ -284,7 +284,7 @@ impl Driver {
                     runtime.send(line, tag, urgent);
                 }
             }
-            Effect::Spawn(generation) => self.spawn(now, generation),
+            Effect::Spawn(generation) => self.spawn(generation),
             Effect::Tear { generation, hear } => {
                 let ladder = self.server.shutdown;
                 let unsent = match &mut self.runtime {
@@ -342,19 +342,16 @@ impl Driver {
     }
 
     /// Starts a process. Its predecessor's tree is gone, or there was none.
-    fn spawn(&mut self, now: std::time::Instant, generation: Generation) {
-        match self.back.start(&self.server, &self.log) {
+    fn spawn(&mut self, generation: Generation) {
+        let runtime = match self.back.start(&self.server, &self.log) {
             Ok(runtime) => {
                 self.fenced(runtime.fence().cloned());
-                self.runtime = Some((generation, runtime));
+                runtime
             }
-            Err(error) => {
-                self.runtime = None;
-                let why = crate::exit::chain_text(&error);
-                self.core.cannot_start(now, generation, why, Exit::Internal, &mut self.effects);
-                self.core.torn_down(now, generation, &[], &mut self.effects);
-            }
-        }
+            // What it is to be given comes right behind, and is not for the next one.
+            Err(error) => Box::new(NotStarted::because(crate::exit::chain_text(&error))),
+        };
+        self.runtime = Some((generation, runtime));
     }
 }
 

@@ -93,13 +93,9 @@ impl Ledger {
         self.requests.insert(request.id.key.clone(), request);
     }
 
-    /// Takes the request that an answer with this id belongs to. Servers that give back a number as a string, or the
-    /// other way round, are understood where no other request is meant.
+    /// Takes the request that an answer with this id belongs to.
     pub fn answered(&mut self, id: &IdKey) -> Option<Box<Request>> {
-        let request = match self.requests.remove(id) {
-            Some(request) => request,
-            None => self.requests.remove(&id.alias()?)?,
-        };
+        let request = self.requests.remove(id)?;
         self.latest_answered = self.latest_answered.max(request.seq);
         self.forget_token(&request);
         Some(request)

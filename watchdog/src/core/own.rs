@@ -89,10 +89,13 @@ impl Own {
 
     /// Takes the request that an answer with this id belongs to.
     pub fn answered(&mut self, id: &IdKey) -> Option<OwnRequest> {
-        match self.open.remove(id) {
-            Some(request) => Some(request),
-            None => self.open.remove(&id.alias()?),
-        }
+        self.open.remove(id)
+    }
+
+    /// Whether none is in flight.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
     }
 
     /// Whether this id is ours and in flight.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::wire::head::{Head, Method};
+use crate::wire::id::IdKey;
 
 /// How the client opened the session (wire.md, "Which era?"). The client's first request decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,6 +102,8 @@ pub struct Session {
     /// Whether a server answered the client's question for its era with a result.
     discovered: bool,
     text_ids: bool,
+    /// Whether the client has ever used numbers for ids, and strings.
+    ids_seen: [bool; 2],
 }
 
 impl Session {
@@ -150,6 +153,14 @@ impl Session {
         self.text_ids
     }
 
+    /// The id of a request that may be meant by this one, which is not in flight: careless servers give a number back as a string,
+    /// or the other way round. None where the client has used ids of this kind: it may be a late answer to one of those.
+    #[must_use]
+    pub fn meant_by(&self, id: &IdKey) -> Option<IdKey> {
+        let is_text = matches!(id, IdKey::Text(_) | IdKey::Opaque(_));
+        id.alias().filter(|_| !self.ids_seen[usize::from(is_text)])
+    }
+
     /// Whether arrays are messages: 2025-03-26, or not negotiated yet.
     #[must_use]
     pub fn batches(&self) -> bool {
@@ -163,6 +174,7 @@ impl Session {
     pub fn observe(&mut self, line: &Bytes, head: &Head) {
         if let Some(id) = &head.id {
             self.text_ids = line.get(id.start) == Some(&b'"');
+            self.ids_seen[usize::from(self.text_ids)] = true;
         }
         let version = head.meta_protocol_version.clone().and_then(|span| line.get(span));
         let stateless = head.meta_client_capabilities && version.is_some();

@@ -16,6 +16,7 @@ mod notices;
 mod opening;
 mod operator;
 mod oversized;
+mod parked;
 mod planned;
 mod probing;
 mod process;
@@ -146,6 +147,8 @@ pub struct Slot {
     parked_until: Option<Instant>,
     /// Lines that the lost process was never given, by tag.
     unsent: HashMap<u64, Bytes>,
+    /// The same for the process that is being started, as long as its program does not run.
+    early: HashMap<u64, Bytes>,
     /// What was decided and waits for news of the process that is being torn down.
     deferred: VecDeque<Action>,
     tearing: Option<Generation>,
@@ -210,6 +213,7 @@ impl Slot {
             parked: Vec::new(),
             parked_until: None,
             unsent: HashMap::new(),
+            early: HashMap::new(),
             deferred: VecDeque::new(),
             tearing: None,
             failure: Failure::default(),

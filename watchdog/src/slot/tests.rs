@@ -1,6 +1,7 @@
 //! The driver with everything behind it but processes.
 
 mod blind;
+mod not_started;
 mod pictures;
 mod simulation;
 
@@ -31,6 +32,10 @@ struct Stage {
 }
 
 fn stage(back: Box<dyn Back>, server: Server, watcher: Watcher) -> Stage {
+    stage_of(back, server, Role::default(), watcher)
+}
+
+fn stage_of(back: Box<dyn Back>, server: Server, role: Role, watcher: Watcher) -> Stage {
     let events =
         Events { stderr: EventForm::Off, format: EventFormat::Jsonl, file: None, ring: 1 << 20, throttle: None };
     let events = Bus::new(EventWriter::new(LogHandle::discard(), &events), events.ring);
@@ -41,7 +46,7 @@ fn stage(back: Box<dyn Back>, server: Server, watcher: Watcher) -> Stage {
     let parts = Parts {
         front: Front::only(Client::new(source, sink, server.limits.max_line)),
         server: Arc::new(server),
-        role: Role::default(),
+        role,
         registry: Registry::with_builtins(),
         log: LogHandle::discard(),
         events: events.clone(),

@@ -30,15 +30,6 @@ fn an_answer_belongs_to_the_request_of_its_id() {
 }
 
 #[test]
-fn a_number_given_back_as_a_string_is_understood_where_nothing_else_is_meant() {
-    let mut one = ledger([call(1, "7")]);
-    assert_eq!(one.answered(&key("\"7\"")).map(|r| r.seq), Some(1));
-    let mut both = ledger([call(1, "7"), call(2, "\"7\"")]);
-    assert_eq!(both.answered(&key("\"7\"")).map(|r| r.seq), Some(2));
-    assert_eq!(both.answered(&key("\"7\"")).map(|r| r.seq), Some(1));
-}
-
-#[test]
 fn progress_gives_a_call_its_whole_time_again_and_dies_with_it() {
     let mut ledger = ledger([with_token(1, "1", "\"t\"")]);
     assert!(ledger.progress(&key("\"t\""), at(30)));

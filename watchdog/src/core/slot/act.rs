@@ -59,6 +59,7 @@ impl Slot {
         self.hearing = Some(generation);
         self.planned.due = None;
         self.started = None;
+        self.early.clear();
         self.stray_told = false;
         self.last_byte = None;
         self.latches = Latches::default();
@@ -75,6 +76,7 @@ impl Slot {
         self.opening = Opening::None;
         self.opening_deadline = None;
         self.connect_on_start = false;
+        self.early.clear();
         self.alone_until = None;
         self.catalog.abandon_refresh();
         self.planned.forget();

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::act::refusal_of;
 use super::client::key;
+use super::parked::requests_in;
 use super::server::outcome;
 use super::{Effect, RequestOutcome, Slot};
 use crate::core::hold::Held;
@@ -22,6 +23,9 @@ impl Slot {
         let Some(elements) = head::elements(&line).filter(|elements| !elements.is_empty()) else {
             return self.protest(None, -32600, "Invalid Request: the batch is empty or malformed", out);
         };
+        if !self.own.is_empty() && requests_in(&line).iter().any(|id| self.own.contains(id)) {
+            return self.park(now, line);
+        }
         let (mut kept, mut changed, mut requests) = (Vec::new(), false, Vec::new());
         for span in elements {
             let element = line.slice(span);
@@ -100,7 +104,7 @@ impl Slot {
             request.suspect_at = request.patience.map(|patience| now + patience);
             self.ledger.insert(request);
         }
-        out.push(Effect::Forward { line, tag, urgent: false });
+        self.hand(line, tag, out);
     }
 
     /// A batch goes on as it is, or without the elements that the client must not see.
@@ -125,7 +129,7 @@ impl Slot {
             let request = match head.kind {
                 Kind::Result | Kind::Error => {
                     let id = key(&element, head.id.as_ref());
-                    id.filter(|id| !self.own.contains(id)).and_then(|id| self.ledger.answered(&id))
+                    id.and_then(|id| self.request_answered(&id))
                 }
                 _ => None,
             };

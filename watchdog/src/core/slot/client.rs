@@ -36,7 +36,7 @@ impl Slot {
         self.look_again(now);
     }
 
-    fn client_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
+    pub(super) fn client_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
         self.clock = Some(now);
         let scan = line.scan();
         let is_utf8 = line.is_utf8();
@@ -77,9 +77,7 @@ impl Slot {
         let Some(request) = self.manage(&line, head, request, out) else { return };
         self.own.avoid(&request.id.key);
         if self.own.contains(&request.id.key) {
-            // Two requests under one id cannot be told apart: the client's waits until ours is answered.
-            self.parked_until.get_or_insert(now + self.config.probe.total_timeout);
-            return self.parked.push(line);
+            return self.park(now, line);
         }
         // A list that is known is no reason to start a server that nobody else needs.
         if self.life.is_standby() && !self.planned.outdated && self.serve_stale(&request, out) {
@@ -203,6 +201,14 @@ impl Slot {
         request.tag = tag;
         request.suspect_at = request.patience.map(|patience| now + patience);
         self.ledger.insert(request);
+        self.hand(line, tag, out);
+    }
+
+    /// Hands a line with requests to the server.
+    pub(super) fn hand(&mut self, line: Bytes, tag: u64, out: &mut Vec<Effect>) {
+        if self.started.is_none() {
+            self.early.insert(tag, line.clone());
+        }
         out.push(Effect::Forward { line, tag, urgent: false });
     }
 
@@ -318,7 +324,7 @@ impl Slot {
         if known {
             return Some(line);
         }
-        self.parked.retain(|line| parked_id(line).is_none_or(|parked| parked != id));
+        self.cancel_parked(&id);
         None
     }
 
@@ -334,39 +340,11 @@ impl Slot {
             }
         }
     }
-
-    /// The time for an answer to a request of ours under a client's id is over: ours is forgotten.
-    pub(super) fn check_parked(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        if self.parked_until.is_some_and(|at| at <= now) {
-            for line in &self.parked {
-                if let Some(id) = parked_id(line) {
-                    self.own.answered(&id);
-                }
-            }
-            self.resume_parked(now, out);
-        }
-    }
-
-    /// Lines that waited for an id of ours to become free.
-    pub(super) fn resume_parked(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        self.parked_until = None;
-        for line in std::mem::take(&mut self.parked) {
-            self.client_says(now, line.into(), out);
-        }
-    }
 }
 
 /// Requests that give the session a state, which is replayed to every new process.
 const fn gives_state(method: Method) -> bool {
     matches!(method, Method::LoggingSetLevel | Method::ResourcesSubscribe)
-}
-
-/// The id of a request that waits for ours.
-fn parked_id(line: &[u8]) -> Option<IdKey> {
-    match head::scan(line) {
-        Scan::Message(head) => key(line, head.id.as_ref()),
-        _ => None,
-    }
 }
 
 fn head_is_object(line: &[u8]) -> bool {

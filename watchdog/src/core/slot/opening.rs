@@ -2,6 +2,7 @@
 //!
 //! A fresh process hears nothing of ours before the opening has fixed its era (wire.md, "Which era?").
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -49,6 +50,7 @@ impl Slot {
     pub fn started(&mut self, now: Instant, generation: Generation, pid: u32, out: &mut Vec<Effect>) {
         if self.hearing == Some(generation) {
             self.started = Some(super::StartedProcess { pid, since: now });
+            self.early = HashMap::new();
             self.changed = true;
             self.alone_until = self.role.served.then(|| now + ALONE);
             self.connect_if_started(now, out);

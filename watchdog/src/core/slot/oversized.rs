@@ -43,12 +43,12 @@ impl Slot {
             OversizedKind::Request => out.push(Effect::pass(too_long_for_server(id))),
             OversizedKind::Notification => {}
             OversizedKind::Response | OversizedKind::Unknown => {
-                if let Some(own) = self.own.answered(&id.key) {
-                    self.own_answer(now, own, false, b"{}", out);
-                } else if let Some(request) = self.ledger.answered(&id.key) {
+                if let Some(request) = self.request_answered(&id.key) {
                     self.first_answer(now, out);
                     self.refuse(&request, Code::MessageTooLarge, "server", out);
                     self.check_drain(now, out);
+                } else if let Some(own) = self.own_answered(&id.key) {
+                    self.own_answer(now, own, false, b"{}", out);
                 }
             }
         }

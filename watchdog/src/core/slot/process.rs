@@ -85,6 +85,8 @@ impl Slot {
         self.failure = super::Failure { error: Some(why), ending: None, tail: Vec::new() };
         self.lost_at = Some(now);
         self.emit_cannot_start(out);
+        // Whatever its pipe has taken, nobody was there to read it.
+        self.unsent.extend(std::mem::take(&mut self.early));
         if self.life.connected_once() || generation.0 > 1 || self.role.served {
             self.event(now, Event::AttemptFailed(generation), out);
             return;

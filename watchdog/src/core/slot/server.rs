@@ -17,7 +17,7 @@ use crate::core::refusal::Code;
 use crate::core::session::Era;
 use crate::wire::framed::Framed;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
-use crate::wire::id::Id;
+use crate::wire::id::{Id, IdKey};
 use crate::wire::{compose, splice};
 
 /// The reason of a refusal whose answer came, but not in UTF-8.
@@ -90,12 +90,12 @@ impl Slot {
         let Some(id) = key(line, head.id.as_ref()).filter(|_| head.method == Method::None) else {
             return;
         };
-        if let Some(own) = self.own.answered(&id) {
-            self.own_answer(now, own, false, b"{}", out);
-        } else if let Some(request) = self.ledger.answered(&id) {
+        if let Some(request) = self.request_answered(&id) {
             self.first_answer(now, out);
             self.refuse(&request, Code::ServerDisconnected, UNREADABLE, out);
             self.check_drain(now, out);
+        } else if let Some(own) = self.own_answered(&id) {
+            self.own_answer(now, own, false, b"{}", out);
         } else if self.listens.closed(&id)
             && let Some(id) = head::id_at(line, head.id.as_ref())
         {
@@ -142,6 +142,20 @@ impl Slot {
         }
     }
 
+    /// Takes the client's request that an answer under this id belongs to. An id of ours counts as it was sent: a client's text
+    /// that spells the same number is another one.
+    pub(super) fn request_answered(&mut self, id: &IdKey) -> Option<Box<Request>> {
+        if self.own.contains(id) {
+            return None;
+        }
+        self.ledger.answered(id).or_else(|| self.ledger.answered(&self.session.meant_by(id)?))
+    }
+
+    /// Takes our own request that an answer under this id belongs to.
+    pub(super) fn own_answered(&mut self, id: &IdKey) -> Option<OwnRequest> {
+        self.own.answered(id).or_else(|| self.own.answered(&self.session.meant_by(id)?))
+    }
+
     fn server_answer(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
         let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else {
             // The server could not read a request, and says so without its id: the client may want to know.
@@ -149,9 +163,7 @@ impl Slot {
         };
         let body = head.body.clone().and_then(|span| line.get(span)).unwrap_or(b"null");
         let ok = head.kind == Kind::Result;
-        // An id of ours counts as it was sent: a client's text that spells the same number is another one.
-        let request = if self.own.contains(&id.key) { None } else { self.ledger.answered(&id.key) };
-        if let Some(request) = request {
+        if let Some(request) = self.request_answered(&id.key) {
             self.last_client_answer = Some(now);
             self.learn(now, &request, ok, body);
             let line = self.with_tools(request.method, line, head, out);
@@ -160,7 +172,7 @@ impl Slot {
             self.after_answer(now, &request, ok, out);
             return None;
         }
-        if let Some(own) = self.own.answered(&id.key) {
+        if let Some(own) = self.own_answered(&id.key) {
             self.own_answer(now, own, ok, body, out);
             return None;
         }

@@ -19,6 +19,8 @@ pub(crate) struct Script {
     pub(crate) refuses: &'static [&'static str],
     /// A method that kills it.
     pub(crate) dies_on: Option<&'static str>,
+    /// Whether its program cannot be executed.
+    pub(crate) cannot_start: bool,
     /// Whether it ends with code 1 as soon as it runs.
     pub(crate) dies_at_start: bool,
 }
@@ -38,6 +40,7 @@ impl Default for Script {
             ignores: &[],
             refuses: &[],
             dies_on: None,
+            cannot_start: false,
             dies_at_start: false,
         }
     }

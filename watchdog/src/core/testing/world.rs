@@ -223,6 +223,11 @@ impl World {
                 process.life = Life::Gone;
                 self.slot.torn_down(now, generation, &[], &mut self.effects);
             }
+            Life::Running if !process.started && process.script.cannot_start => {
+                (process.started, process.lost) = (true, true);
+                let why = "no such program".to_owned();
+                self.slot.cannot_start(now, generation, why, Exit::NotFound, &mut self.effects);
+            }
             Life::Running if !process.started => {
                 process.started = true;
                 self.slot.started(now, generation, 100 + u32::try_from(generation.0).expect("few"), &mut self.effects);

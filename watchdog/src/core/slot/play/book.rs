@@ -307,7 +307,8 @@ impl Book {
         let listens = owed.iter().copied().filter(|id| slot.listens.contains(id));
         let waiting =
             slot.ledger.iter().chain(slot.hold.requests()).chain(&slot.overdue).map(|request| &request.id.key);
-        let parked: Vec<IdKey> = slot.parked.iter().map(|line| id_key(&raw_id(&text(line)))).collect();
+        let parked = slot.parked.iter().flat_map(|line| elements(&text(line)));
+        let parked: Vec<IdKey> = parked.map(|message| id_key(&raw_id(&message))).collect();
         let mut known: Vec<&IdKey> = waiting.chain(&parked).chain(listens).collect();
         known.sort_unstable();
         assert_eq!(known, owed);

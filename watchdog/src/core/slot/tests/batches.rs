@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::core::ids::CallId;
 use crate::core::testing::{
     INITIALIZE, INITIALIZED, Script, World, answer_line, call_line, cancel_line, ids, refused, secs,
 };
@@ -202,4 +203,65 @@ fn a_batch_is_a_sign_of_life_like_any_other_line() {
     world.probe_meets_silence();
     world.gone();
     assert_eq!(world.generation().0, 1, "it writes");
+}
+
+/// A world in which a ping of ours under this id is not answered.
+fn pinged() -> (World, String) {
+    let mut world = World::with_servers([Script { ignores: &["ping"], ..script() }], |_| ());
+    world.script = script();
+    world.open();
+    let generation = world.generation();
+    world.tell(|slot, now, out| slot.probe_call(now, generation, CallId(1), "ping", None, out));
+    let ours = ids(&world.server_got()).remove(0);
+    (world, ours)
+}
+
+#[test]
+fn a_batch_with_an_id_that_ours_has_in_flight_waits_for_it_as_a_whole() {
+    let ask = r#"{"jsonrpc":"2.0","id":0,"method":"roots/list"}"#;
+    let (mut world, ours) = pinged();
+    world.server_says(ask);
+    world.client_got_one();
+    let batch = format!("[{} , {},{}]", call_line("1", "t"), call_line(&ours, "t"), answer_line("0"));
+    world.say(&batch);
+    world.call("2", "t");
+    assert_eq!(world.server_got(), [call_line("2", "t")], "others do not wait");
+    world.server_answers(&ours);
+    assert_eq!((world.client_got(), world.server_got()), (vec![], vec![batch]), "ours is answered, and it goes on");
+    world.server_answers(&ours);
+    assert_eq!((world.client_got(), world.replies.len()), (vec![answer_line(&ours)], 1));
+
+    let (mut world, ours) = pinged();
+    let batch = format!("[{}]", call_line(&ours, "t"));
+    world.say(&batch);
+    world.advance(secs(10));
+    assert_eq!(world.server_got(), [batch], "ours is given up");
+    world.server_answers(&ours);
+    assert_eq!((world.client_got(), world.replies.len()), (vec![answer_line(&ours)], 0));
+
+    let (mut world, ours) = pinged();
+    let batch = format!("[{}]", call_line(&ours, "t"));
+    world.say(&batch);
+    world.server_dies();
+    assert_eq!((world.client_got(), world.server_got().last()), (vec![], Some(&batch)), "no process had it");
+}
+
+#[test]
+fn a_request_in_a_batch_that_waits_for_ours_can_be_cancelled() {
+    let (mut world, ours) = pinged();
+    world.say(&format!("[{},{}]", call_line("1", "t"), call_line(&ours, "t")));
+    world.cancel("1");
+    world.cancel("77");
+    world.server_answers(&ours);
+    let got = world.server_got();
+    assert_eq!(got[0], format!("[{}]", call_line(&ours, "t")));
+
+    let (mut world, ours) = pinged();
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+    world.say(&format!("[{}]", call_line(&ours, "t")));
+    world.say(&format!("[{},{changed}]", call_line(&ours, "t")));
+    world.call(&ours, "t");
+    world.cancel(&ours);
+    world.server_answers(&ours);
+    assert_eq!((world.client_got(), world.server_got()), (vec![], vec![format!("[{changed}]")]), "the rest was not");
 }

@@ -1,7 +1,7 @@
 //! A server that does not come back: delays, budgets, and what requests meet meanwhile.
 
 use crate::config::{Delays, OnCall, Server, Start};
-use crate::core::testing::{INITIALIZE, Script, World, millis, refused, secs};
+use crate::core::testing::{INITIALIZE, Script, World, call_line, millis, refused, secs};
 use crate::exit::Exit;
 
 fn dead() -> Script {
@@ -248,6 +248,39 @@ fn a_command_that_vanishes_later_is_a_failed_attempt() {
     assert_eq!(world.exit, None);
     world.advance(secs(1));
     assert!(world.slot.lifecycle().is_connected());
+}
+
+#[test]
+fn what_was_held_for_a_program_that_cannot_be_executed_was_not_sent() {
+    let gone = Script { cannot_start: true, version: "2025-03-26", ..Script::default() };
+    let first = Script { version: "2025-03-26", ..Script::default() };
+    let mut world = World::with_servers([first], |server| server.handshake.replay = false);
+    world.open();
+    world.request("1", "resources/read");
+    world.script = gone;
+    world.lingering = true;
+    world.server_dies();
+    world.call("2", "t");
+    world.request("3", "resources/read");
+    world.say(&format!("[{},{}]", call_line("4", "t"), call_line("5", "t")));
+    world.gone();
+    let got = world.client_got();
+    let sent: Vec<_> = ["1", "2", "3", "4", "5"].iter().zip(&got).map(|(id, line)| refused(line, id, -31006)).collect();
+    let sent: Vec<_> = sent.iter().map(|data| data["sent"] == true).collect();
+    assert_eq!(sent, [true, false, false, false, false], "the first one by an earlier process: {got:?}");
+}
+
+#[test]
+fn a_first_opening_outlives_programs_that_cannot_be_executed_for_a_while() {
+    let gone = Script { cannot_start: true, ..Script::default() };
+    let mut world = World::with_servers([dead(), gone.clone(), gone], |_| ());
+    world.say(INITIALIZE);
+    world.call("1", "t");
+    world.advance(secs(4));
+    assert_eq!(world.generation().0, 4);
+    assert!(world.slot.lifecycle().is_connected());
+    assert_eq!(world.server_got(), [INITIALIZE.to_owned(), call_line("1", "t")], "each once");
+    assert!(world.client_got_one().contains("\"id\":0.0"));
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Cancelled requests, and what comes too late.
 
-use crate::core::testing::{Script, World, answer_line, call_line, cancel_line};
+use bytes::Bytes;
+
+use crate::config::StrayStdout;
+use crate::core::testing::{Script, World, answer_line, call_line, cancel_line, id, refused, secs};
+use crate::wire::lines::{Oversized, OversizedKind};
 
 fn open() -> World {
     let mut world = World::new(|_| ());
@@ -130,4 +134,61 @@ fn a_cancel_without_an_id_concerns_nobody() {
     world.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
     world.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":null}}"#);
     assert_eq!((world.server_got(), world.client_got()), (vec![], vec![]));
+}
+
+/// How an answer may come.
+const WAYS: [fn(&mut World, &str); 4] = [
+    |world, id| world.server_answers(id),
+    |world, id| world.server_says(&format!("[{}]", answer_line(id))),
+    |world, id| {
+        let line = [answer_line(id).replace("{}}", "\"").as_bytes(), b"\xff\"}"].concat();
+        let generation = world.generation();
+        world.tell(|slot, now, out| slot.server_line(now, generation, Bytes::from(line), out));
+    },
+    |world, raw| {
+        let line = Oversized { id: Some(id(raw)), kind: OversizedKind::Response, len: 100 };
+        let generation = world.generation();
+        world.tell(|slot, now, out| slot.server_oversized(now, generation, &line, out));
+    },
+];
+
+#[test]
+fn a_late_answer_is_not_taken_for_that_of_another_request_whose_id_has_the_same_digits() {
+    let batches = Script { version: "2025-03-26", ..Script::default() };
+    for late in WAYS {
+        for (cancelled, other) in [("5", "\"5\""), ("\"5\"", "5")] {
+            for deadline in [None, Some(secs(3))] {
+                let mut world = World::with_servers([batches.clone()], |server| {
+                    server.request_deadline = deadline;
+                    server.limits.stray_stdout = StrayStdout::Drop;
+                });
+                world.open();
+                world.call(cancelled, "t");
+                match deadline {
+                    None => world.cancel(cancelled),
+                    Some(limit) => {
+                        world.advance(limit);
+                        refused(&world.client_got_one(), cancelled, -31001);
+                    }
+                }
+                world.call(other, "t");
+                late(&mut world, cancelled);
+                assert_eq!((world.client_got(), world.slot.in_flight()), (vec![], 1), "{cancelled}");
+                world.server_answers(other);
+                assert_eq!(world.client_got(), [answer_line(other)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_number_given_back_as_a_string_is_understood_where_the_client_uses_no_strings() {
+    let batches = Script { version: "2025-03-26", ..Script::default() };
+    for answer in WAYS {
+        let mut world = World::with_servers([batches.clone()], |server| server.limits.stray_stdout = StrayStdout::Drop);
+        world.open();
+        world.call("5", "t");
+        answer(&mut world, "\"5\"");
+        assert_eq!((world.client_got().len(), world.slot.in_flight()), (1, 0));
+    }
 }

@@ -312,6 +312,31 @@ fn a_clients_text_id_that_spells_ours_is_not_taken_for_it() {
 }
 
 #[test]
+fn a_late_answer_to_a_clients_text_id_that_spells_ours_is_none_to_ours() {
+    let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |_| ());
+    world.open();
+    probe(&mut world, "ping");
+    let ours = ids(&world.server_got()).remove(0);
+    let theirs = format!("\"{ours}\"");
+    world.call(&theirs, "t");
+    world.cancel(&theirs);
+    world.server_answers(&theirs);
+    assert_eq!((world.client_got(), world.replies.len()), (vec![], 0));
+    world.server_answers(&ours);
+    assert_eq!(world.replies.len(), 1);
+}
+
+#[test]
+fn a_server_that_gives_our_number_back_as_a_string_is_understood() {
+    let mut world = World::with_servers([Script { ignores: &["ping"], ..Script::default() }], |_| ());
+    world.open();
+    probe(&mut world, "ping");
+    let ours = ids(&world.server_got()).remove(0);
+    world.server_answers(&format!("\"{ours}\""));
+    assert_eq!((world.client_got(), world.replies.len()), (vec![], 1));
+}
+
+#[test]
 fn stateless_probes_carry_the_clients_version() {
     let mut world = World::new(|_| ());
     world.open_stateless();
