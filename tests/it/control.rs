@@ -261,8 +261,11 @@ fn a_probe_can_be_asked_for_and_lists_and_logs_be_read() {
     assert_eq!((&catalog["tools"]["generation"], &catalog["stale"]), (&json!(1), &json!(false)));
     assert!(catalog["tools"]["pages"][0]["tools"].is_array());
     session.wait_stderr("hello from the server");
-    let logs = get(&session, "/mcp/servers/memory/logs?tail=1");
-    assert_eq!(logs["lines"], json!(["hello from the server"]));
+    for query in ["tail=1", "stderr=1&tail=200"] {
+        let logs = get(&session, &format!("/mcp/servers/memory/logs?{query}"));
+        assert_eq!(logs["lines"], json!(["hello from the server"]));
+    }
+    assert_eq!(get(&session, "/mcp/servers/memory")["publishedGeneration"], 1);
     session.finish();
 }
 

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use harness::{Session, Setup, Signal, Value, json, tool_call};
 use tempfile::TempDir;
 
-use crate::rig::{FIXTURE, QUICK_STOP, WATCHDOG, poll_until, run, setup, text};
+use crate::rig::{EAGER, FIXTURE, QUICK_STOP, WATCHDOG, poll_until, run, setup, text};
 
 /// A server of this name.
 fn named(name: &str) -> Setup {
@@ -135,6 +135,25 @@ fn the_last_lines_of_a_servers_stderr() {
     session.wait_stderr("three");
     assert_eq!(out(&operate(&session, "logs a --tail 2"), 0), "two\nthree\n");
     assert!(out(&operate(&session, "logs"), 0).ends_with("one\ntwo\nthree\n"));
+    session.finish();
+}
+
+#[test]
+fn what_a_server_said_before_it_died_is_still_there_when_the_next_one_runs() {
+    let session = started(named("a").options(EAGER).script(json!({ "rules": [
+        { "on": "tools/call", "tool": "die", "do": [{ "stderr": "kaput" }, { "exit": 3 }] },
+        { "on": "tools/call", "tool": "talk", "do": [{ "stderr": "well" }, { "text": "said" }] },
+    ] })));
+    for life in 1..=2 {
+        session.send(tool_call(life, "die", json!({})));
+        let _ = session.answer(life).own_error("server_disconnected");
+        session.wait_life(life + 1);
+    }
+    session.send(tool_call(3, "talk", json!({})));
+    let _ = session.answer(3);
+    session.wait_stderr("well");
+    assert_eq!(out(&operate(&session, "logs a --tail 3"), 0), "kaput\nkaput\nwell\n");
+    assert_eq!(out(&operate(&session, "logs a --tail 2"), 0), "kaput\nwell\n");
     session.finish();
 }
 

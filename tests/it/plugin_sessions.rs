@@ -34,6 +34,7 @@ fn a_session_goes_on_whatever_its_plugin_does() {
     let hostile = rust_plugin("hostile-rs");
     for (library, deed, sign) in [
         (c_plugin("segfault_in_check"), "x", "the plugin was killed by SIGSEGV"),
+        (c_plugin("raises_segv"), "x", "the plugin was killed by SIGSEGV"),
         (c_plugin("late_thread_call"), "x", "only the second"),
         (hostile.clone(), "abort", "the plugin was killed by SIGABRT"),
         (hostile.clone(), "exit", "the plugin ended its process with exit code 0"),

@@ -254,9 +254,28 @@ fn a_second_client_is_told_that_there_is_one() {
     let mut lines = BufReader::new(second).lines();
     let told: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert_eq!((told["error"]["data"]["code"].as_str(), told["id"].is_null()), (Some("overloaded"), true));
+    let data = told["error"]["data"].as_object().expect("our errors have data");
+    let always = ["source", "code", "server", "state", "status", "generation", "sent", "retryable", "reason"];
+    assert!(always.iter().all(|key| data.contains_key(*key)), "{told}");
+    assert_eq!((data["server"].as_str(), data["sent"].as_bool()), (Some("one"), Some(false)));
     assert!(lines.next().is_none(), "and the stream ends");
     assert_eq!(life(&client, 1), "1", "the first client is served on");
     client.finish();
+    serving.end();
+}
+
+#[test]
+fn a_server_with_a_socket_of_its_own_is_found_by_its_name_too() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let own = folder.path().join("own.sock");
+    let serving = Serving::start(&file(&[("one", server(&format!(", listen: [\"unix://{}\"]", own.display())))]));
+    poll_until("socket", || own.exists());
+    for target in ["one".as_ref(), own.as_os_str()] {
+        let client = Setup::direct(WATCHDOG).options(["connect".as_ref(), target]);
+        let client = client.env("MCP_WATCHDOG_RUNTIME_DIR", serving.process.folder()).start();
+        client.initialize();
+        client.finish();
+    }
     serving.end();
 }
 

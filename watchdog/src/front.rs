@@ -57,8 +57,15 @@ impl Front {
     }
 
     /// What the client does next. With `wanted` unset nothing is read, but its end is noticed. With `leaving` set, the session of
-    /// the last client is ending: who comes now waits at the door for the next.
-    pub fn poll_input(&mut self, cx: &mut Context<'_>, wanted: bool, leaving: bool) -> Poll<Input> {
+    /// the last client is ending: who comes now waits at the door for the next. Who comes while a client is there is told
+    /// `turned_away`.
+    pub fn poll_input(
+        &mut self,
+        cx: &mut Context<'_>,
+        wanted: bool,
+        leaving: bool,
+        turned_away: &dyn Fn() -> Bytes,
+    ) -> Poll<Input> {
         // Before the door: who comes right after a client has left is the next one, and not turned away for it.
         if let Some(client) = &mut self.client
             && let Poll::Ready(input) = client.poll_input(cx, wanted, &mut self.complaints)
@@ -67,7 +74,7 @@ impl Front {
         }
         if !leaving
             && let Some(door) = &mut self.door
-            && let Poll::Ready(client) = door.poll_client(cx, self.client.is_some())
+            && let Poll::Ready(client) = door.poll_client(cx, self.client.is_some(), turned_away)
         {
             self.client = Some(client);
             return Poll::Ready(Input::Came);

@@ -32,6 +32,7 @@ use crate::exit::Exit;
 use crate::front::Front;
 use crate::probe::tell::Tell;
 use crate::probe::{Registry, Subject};
+use crate::stream::past_lines::PastLines;
 use crate::telemetry::LogHandle;
 use crate::watch::Watch;
 use chain::Chains;
@@ -113,8 +114,8 @@ pub struct Driver {
     /// Of the latest generation.
     fence: Option<Fence>,
     probe_waiters: Vec<ProbeWaiter>,
-    /// Of the process that ran last.
-    last_stderr: Vec<String>,
+    /// Of the processes that have ended.
+    past_stderr: PastLines,
 }
 
 impl Driver {
@@ -182,7 +183,7 @@ impl Driver {
             last_probe: None,
             fence: None,
             probe_waiters: Vec::new(),
-            last_stderr: Vec::new(),
+            past_stderr: PastLines::default(),
         };
         (driver, handle)
     }

@@ -15,6 +15,7 @@
 //!   Nothing here changes that, and the program must not either.
 mod descriptor;
 pub mod outbox;
+pub mod past_lines;
 mod polled;
 mod sink;
 pub(crate) mod socket_file;

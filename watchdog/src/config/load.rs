@@ -147,6 +147,11 @@ pub fn load(input: &Input, known: KnownProbes<'_>) -> Result<Loaded, ConfigError
     if !loaded.config.only().listen.is_empty() {
         loaded.warnings.push("`listen` has no effect here: this one server speaks on stdin and stdout".to_owned());
     }
+    if loaded.config.state_file.is_some() {
+        loaded
+            .warnings
+            .push("`state_file` has no effect here: it is for the servers of `mcp-watchdog serve`".to_owned());
+    }
     Ok(loaded)
 }
 

@@ -183,6 +183,7 @@ pub(super) fn all() -> Vec<Route> {
             .of_server(),
         get("/mcp/servers/{id}/logs", "The last lines of its stderr", servers::logs)
             .asks("tail", "So many lines; 200 if not given")
+            .asks("stderr", "`1`: those of stderr, which are all there are")
             .json::<Logs>(200)
             .of_server(),
         get("/mcp/events", "Events as they happen; `Last-Event-ID` makes up for what was missed", events::listen)

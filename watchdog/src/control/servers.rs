@@ -115,12 +115,15 @@ pub(super) async fn catalog(
 #[serde(deny_unknown_fields)]
 pub(super) struct Lines {
     tail: Option<usize>,
+    /// Said by those who go by control-plane.md. There is nothing else to be had.
+    #[serde(default, deserialize_with = "switch", rename = "stderr")]
+    _stderr: bool,
 }
 
 pub(super) async fn logs(
     State(plane): State<Plane>,
     ServerName(name): ServerName,
-    Params(Lines { tail }): Params<Lines>,
+    Params(Lines { tail, .. }): Params<Lines>,
 ) -> Answer<Logs> {
     let lines = plane.handle().logs(&name, tail.unwrap_or(LINES)).await?;
     Ok(Json(Logs { server: name, lines }))

@@ -82,7 +82,9 @@ async fn s223_s218_a_retry_is_taken_up_in_every_state_but_disabled() {
 #[tokio::test(start_paused = true)]
 async fn a_retry_with_wait_tells_what_came_of_it() {
     let fake = Fake::new(&[&FakeSlot::failed("failed"), &FakeSlot::failed("stubborn")]);
-    assert_eq!(fake.post("/mcp/servers/failed/retry?wait=30s").await.status, 200);
+    let answer = fake.post("/mcp/servers/failed/retry?wait=30s").await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()["state"], "Connected");
     let asked = Instant::now();
     fake.post("/mcp/servers/stubborn/retry?wait=1500ms").await.is_problem(504, "server_reconnecting");
     assert_eq!(asked.elapsed(), Duration::from_millis(1500));

@@ -19,6 +19,9 @@ const SECTIONS: [&[&str]; 5] = [
     &["mcp_servers"],
 ];
 
+/// How variables begin that VS Code expands, and we do not.
+const VS_CODES: [&str; 4] = ["${env:", "${input:", "${userHome}", "${workspaceFolder"];
+
 /// What is said of a file without any of them.
 pub(crate) const NO_SECTION: &str = "holds no servers of an MCP client: none of `mcpServers` (Claude, Cursor, Cline), `servers` (VS Code), \
      `context_servers` (Zed) and `mcp_servers` (Codex) is there";
@@ -71,6 +74,15 @@ impl Document<'_> {
     /// Whether its servers stand under a key that no configuration of the watchdog has.
     pub(crate) fn is_a_clients(&self) -> bool {
         self.root.get("servers").is_none() && !sections(&self.root).is_empty()
+    }
+
+    /// Whether it is VS Code's, whose servers stand under `servers` as ours do: there is no `version`, and there is what only VS
+    /// Code understands. Without that it can be read as ours, with the same result.
+    pub(crate) fn is_vs_codes(&self) -> bool {
+        let is_yaml = || serde_yaml::from_str::<serde::de::IgnoredAny>(self.text).is_ok();
+        self.root.get("servers").is_some()
+            && self.root.get("version").is_none()
+            && (self.root.get("inputs").is_some() || self.root.mentions(&VS_CODES) || !is_yaml())
     }
 
     /// Whether this is a configuration of the watchdog itself, which has `servers` too.

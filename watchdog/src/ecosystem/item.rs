@@ -60,6 +60,16 @@ impl Item {
         self.entry(key).map(|entry| &entry.item).filter(|item| !matches!(item.value, Value::Null))
     }
 
+    /// Whether one of these is in a text of it.
+    pub(super) fn mentions(&self, words: &[&str]) -> bool {
+        match &self.value {
+            Value::Text(text) => words.iter().any(|word| text.contains(word)),
+            Value::List(items) => items.iter().any(|item| item.mentions(words)),
+            Value::Map(map) => map.entries.iter().any(|entry| entry.item.mentions(words)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
     /// The value at a path of keys.
     pub(super) fn at(&self, path: &[String]) -> Option<&Self> {
         path.iter().try_fold(self, |item, key| item.entry(key).map(|entry| &entry.item))

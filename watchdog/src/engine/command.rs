@@ -61,9 +61,9 @@ pub struct Accepted {
     pub accepted: bool,
     /// The server.
     pub server: String,
-    /// Its state after the command.
+    /// Its state after the command; with `wait`, after that.
     pub state: String,
-    /// The generation of the attempt, or of the process that makes room for it.
+    /// The generation of the attempt, or of the process that makes room for it; with `wait`, the one that is connected.
     pub generation: u64,
     /// The attempt's place in its row, from 1.
     pub attempt: u32,

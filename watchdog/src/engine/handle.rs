@@ -213,11 +213,13 @@ impl Handle {
     pub async fn retry(&self, name: &str, wait: Option<Duration>) -> Result<Accepted, CommandError> {
         let slot = self.slot(name)?;
         let before = slot.published.borrow().slot.clone();
-        let accepted = slot.ask(Command::Retry).await??;
+        let mut accepted = slot.ask(Command::Retry).await??;
         if let Some(limit) = wait {
             let replaced = before.status == "connected";
             let fresh = |now: &SlotSnapshot| now.generation > before.generation || !replaced;
             slot.wait_for(limit, |now| now.status == "connected" && fresh(now)).await?;
+            let now = slot.published.borrow();
+            (accepted.state, accepted.generation) = (now.slot.state.to_owned(), now.slot.generation);
         }
         Ok(accepted)
     }

@@ -73,6 +73,8 @@ pub struct ServerStatus {
     pub isolation: Option<String>,
     /// What of `isolation` and `limits` was asked for and is not in force here, why, and what would help.
     pub isolation_shortfall: Option<String>,
+    /// The generation whose lists the client has seen last; `null` before the first.
+    pub published_generation: Option<u64>,
     /// Whether the client is shown the lists of an older generation.
     pub catalog_stale: bool,
     pub in_flight: u64,
@@ -127,6 +129,8 @@ impl ServerStatus {
         let future = |at: Instant| timestamp(wall + at.saturating_duration_since(now));
         let connected = slot.status == "connected";
         let health = if slot.degraded { "degraded" } else { "healthy" };
+        // Let go at once: the totals look at the tally too.
+        let published_generation = Some(meter.tally().catalog_generation).filter(|generation| *generation > 0);
         Self {
             id: identity.name.to_owned(),
             name: identity.name.to_owned(),
@@ -160,6 +164,7 @@ impl ServerStatus {
             close_failures: slot.close_failures,
             isolation: fence.as_ref().map(|fence| fence.isolation.name().to_owned()),
             isolation_shortfall: fence.as_ref().and_then(|fence| fence.shortfall.clone()),
+            published_generation,
             catalog_stale: slot.catalog_stale,
             in_flight: meter.in_flight.get(),
             held: meter.held.get(),

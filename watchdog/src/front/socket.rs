@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use nix::unistd::getuid;
 use tokio::net::UnixStream;
 use tokio::time::{Sleep, sleep};
@@ -16,15 +17,6 @@ use super::client::Client;
 use super::entrance::Entrance;
 use crate::event_loop::Watcher;
 use crate::stream::{Sink, Source};
-
-/// What a client is told that comes while another one is there, before its stream ends. It has asked nothing yet, so that there
-/// is no id to answer to.
-const TAKEN: &[u8] = concat!(
-    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-31007,"message":"this server has a client already","#,
-    r#""data":{"source":"mcp-watchdog","code":"overloaded","retryable":true,"reason":"one client at a time"}}}"#,
-    "\n"
-)
-.as_bytes();
 
 /// How long nobody is let in after that has failed, for want of descriptors say.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -44,8 +36,8 @@ impl Door {
         Self { entrances, max_line, pause: None }
     }
 
-    /// The next client. While `taken`, those who come are turned away.
-    pub fn poll_client(&mut self, cx: &mut Context<'_>, taken: bool) -> Poll<Client> {
+    /// The next client. While `taken`, those who come are told `turned_away`, and their streams end.
+    pub fn poll_client(&mut self, cx: &mut Context<'_>, taken: bool, turned_away: &dyn Fn() -> Bytes) -> Poll<Client> {
         if let Some(pause) = &mut self.pause {
             std::task::ready!(pause.as_mut().poll(cx));
             self.pause = None;
@@ -56,7 +48,7 @@ impl Door {
                     Ok((stream, _)) if !is_welcome(&stream) => continue,
                     Ok((stream, _)) if taken => {
                         // A fresh socket takes so little at once, and one that does not is gone.
-                        _ = stream.try_write(TAKEN);
+                        _ = stream.try_write(&turned_away());
                         continue;
                     }
                     Ok((stream, _)) => client(stream, self.max_line),

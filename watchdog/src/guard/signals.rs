@@ -68,6 +68,14 @@ pub(crate) fn keep_the_dead() {
     set(libc::SIGCHLD, libc::SIG_DFL);
 }
 
+/// Gives the signals of a fault their default action. Rust's own handlers are there to tell of an overflown stack, and swallow
+/// the first such signal that no fault has caused: `raise(SIGSEGV)` would return.
+pub(crate) fn die_of_faults() {
+    for signal in [libc::SIGSEGV, libc::SIGBUS] {
+        set(signal, libc::SIG_DFL);
+    }
+}
+
 /// Gives every signal its default action. Async-signal-safe, for the time between `fork` and `exec`.
 pub(super) fn reset(highest: i32) {
     for signal in 1..=highest {

@@ -13,6 +13,7 @@ use super::instance::{self, Job};
 use super::message::{LONGEST_ORDER, Order, from_body};
 use super::table::Table;
 use crate::guard::message::Frames;
+use crate::guard::signals::die_of_faults;
 use crate::stream::stdio;
 
 /// The plugin's thread gets what a main thread usually has, in bytes: code that was not written for threads expects it.
@@ -26,6 +27,7 @@ const DESTRUCTION: Duration = Duration::from_millis(300);
 /// When descriptor 0 is not a socket of an engine's, or there are no descriptors or threads to be had.
 pub(super) fn run() -> io::Result<()> {
     nix::sys::socket::getsockopt(&io::stdin(), nix::sys::socket::sockopt::SockType)?;
+    die_of_faults();
     name_process();
     offer_to_oom_killer();
     // Out of reach of a plugin that reads stdin; and what it prints goes where its complaints go.

@@ -1,6 +1,6 @@
 //! Where the clients of a server come in.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::unistd::getuid;
 
@@ -8,7 +8,7 @@ use crate::config::{Listen, Server};
 use crate::control::runtime_dir;
 use crate::front::entrance::Entrance;
 
-/// Where a server without `listen:` is found.
+/// Where a server is found by its name.
 ///
 /// # Errors
 /// When there is no private folder for it.
@@ -18,20 +18,31 @@ fn place(name: &str) -> Result<PathBuf, String> {
     Ok(runtime_dir::server_socket(&folder, name))
 }
 
-/// Opens all sockets of a server, which only this user can use.
+/// Opens all sockets of a server, which only this user can use. One that has `listen:` is found by its name too, where that can
+/// be: its clients have been told of the others.
 pub(super) fn open(server: &Server) -> Result<Vec<Entrance>, String> {
-    let paths = if server.listen.is_empty() {
-        let path = place(&server.name)?;
-        for folder in path.ancestors().skip(1).take(2).collect::<Vec<_>>().into_iter().rev() {
-            runtime_dir::prepare(folder, getuid().as_raw()).map_err(|error| error.to_string())?;
+    let path = place(&server.name);
+    if server.listen.is_empty() {
+        return Ok(vec![open_by_name(&server.name, &path?)?]);
+    }
+    let listen = server.listen.iter().map(|Listen::Unix(path)| entrance(&server.name, path));
+    let mut entrances = listen.collect::<Result<Vec<_>, _>>()?;
+    if !server.listen.iter().any(|Listen::Unix(listen)| path.as_ref() == Ok(listen)) {
+        match path.and_then(|path| open_by_name(&server.name, &path)) {
+            Ok(entrance) => entrances.push(entrance),
+            Err(why) => tracing::info!("`mcp-watchdog connect {}` does not find it: {why}", server.name),
         }
-        vec![path]
-    } else {
-        server.listen.iter().map(|Listen::Unix(path)| path.clone()).collect()
-    };
-    let open = |path: PathBuf| {
-        Entrance::open(&path)
-            .map_err(|error| format!("server \"{}\" cannot listen on {}: {error}", server.name, path.display()))
-    };
-    paths.into_iter().map(open).collect()
+    }
+    Ok(entrances)
+}
+
+fn open_by_name(name: &str, path: &Path) -> Result<Entrance, String> {
+    for folder in path.ancestors().skip(1).take(2).collect::<Vec<_>>().into_iter().rev() {
+        runtime_dir::prepare(folder, getuid().as_raw()).map_err(|error| error.to_string())?;
+    }
+    entrance(name, path)
+}
+
+fn entrance(name: &str, path: &Path) -> Result<Entrance, String> {
+    Entrance::open(path).map_err(|error| format!("server \"{name}\" cannot listen on {}: {error}", path.display()))
 }

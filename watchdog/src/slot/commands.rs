@@ -48,11 +48,8 @@ impl Driver {
                 }
             }
             Command::Logs(lines, answer) => {
-                let lines = match &self.runtime {
-                    Some((_, runtime)) => runtime.stderr_tail(lines),
-                    None => self.last_stderr.iter().rev().take(lines).rev().cloned().collect(),
-                };
-                _ = answer.send(lines);
+                let live = self.runtime.as_ref().map(|(_, runtime)| runtime.stderr_tail(lines));
+                _ = answer.send(self.past_stderr.before(live.unwrap_or_default(), lines));
             }
             Command::Catalog(answer) => _ = answer.send(self.lists()),
             Command::Tick(answer) => _ = answer.send(()),

@@ -136,7 +136,7 @@ impl Driver {
             News::Lost(lost) => self.core.lost(now, generation, lost, &mut self.effects),
             News::Gone { survivors } => {
                 if let Some((_, runtime)) = self.runtime.take() {
-                    self.last_stderr = runtime.stderr_tail(usize::MAX);
+                    self.past_stderr.add(runtime.stderr_tail(usize::MAX));
                 }
                 self.strays.tell_left_out();
                 self.core.torn_down(now, generation, &survivors, &mut self.effects);
@@ -171,7 +171,9 @@ impl Driver {
         }
         let wanted =
             self.runtime.as_ref().is_none_or(|(_, runtime)| runtime.backlog() < FULL) && self.front.backlog() < FULL;
-        let Poll::Ready(input) = self.front.poll_input(cx, wanted, self.core.is_closing()) else { return false };
+        let core = &self.core;
+        let input = self.front.poll_input(cx, wanted, core.is_closing(), &|| core.turned_away());
+        let Poll::Ready(input) = input else { return false };
         match input {
             Input::Read { spent } => {
                 self.take_client_lines(now);

@@ -5,7 +5,7 @@ use memchr::{memchr, memrchr};
 use crate::telemetry::plain;
 
 /// How much is kept, in bytes (contract.md, Streams).
-const KEPT: usize = 64 * 1024;
+pub(super) const KEPT: usize = 64 * 1024;
 
 /// The most bytes of one line that go to the log.
 pub const LONGEST_LINE: usize = 8 * 1024;

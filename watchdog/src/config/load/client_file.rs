@@ -1,4 +1,4 @@
-//! A client's own file (`mcpServers` and its like) in the place of a configuration: it is read as `mcp-watchdog import`
+//! A client's own file (`mcpServers`, VS Code's `servers` and their like) in the place of a configuration: it is read as `mcp-watchdog import`
 //! would write it.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::ecosystem::{Document, Format, client};
 pub(super) fn adapted(path: &Path, text: &str) -> Option<Result<Imported, ConfigErrors>> {
     let format = client::format(path);
     let source = path.display().to_string();
-    let Some(document) = Document::parse(text, format).ok().filter(Document::is_a_clients) else {
+    let Some(document) = Document::parse(text, format).ok().filter(|it| it.is_a_clients() || it.is_vs_codes()) else {
         let refused =
             || ConfigError::about(&source, "is TOML, and a configuration of this program is YAML or JSON").into();
         return (format == Format::Toml).then(|| Err(refused()));

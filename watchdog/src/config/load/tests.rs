@@ -105,6 +105,7 @@ impl Case {
 
 fn known(link: &Link, _: Option<&Command>) -> Result<(), String> {
     match link.kind.as_str() {
+        "ping" if link.options.get("timout").is_some() => Err("probe \"ping\": unknown field `timout`".to_owned()),
         "ping" | "tools_list" => Ok(()),
         other => Err(format!("there is no probe `{other}`")),
     }

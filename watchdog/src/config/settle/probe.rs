@@ -78,7 +78,7 @@ fn chain(
         let link = Link { kind, name, timeout, allow_methods, options: Value::Object(options) };
         // What cannot be expanded or found needs no second opinion.
         if are_settled && let Err(message) = (context.known)(&link, command) {
-            errors.push(place.error_here(message));
+            errors.push(place.error_of(&link, message));
         }
         chain.push(link);
     }
@@ -103,8 +103,13 @@ impl Place<'_> {
         vec![Step::Key("probe".to_owned()), Step::Key("chain".to_owned()), Step::Index(self.index)]
     }
 
-    fn error_here(&self, message: String) -> ConfigError {
-        self.context.error_at(&self.path(), message)
+    /// An error at the option that the message names, or at the link. What the probe says of its options has no places.
+    fn error_of(&self, link: &Link, message: String) -> ConfigError {
+        let named = |key: &&String| message.contains(&format!("`{key}`"));
+        match link.options.as_object().and_then(|options| options.keys().find(named)) {
+            Some(key) => self.error(&key.clone(), message),
+            None => self.context.error_at(&self.path(), message),
+        }
     }
 
     fn error(&self, key: &str, message: String) -> ConfigError {

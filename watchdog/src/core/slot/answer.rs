@@ -74,6 +74,15 @@ impl Slot {
         self.deliver(line, out);
     }
 
+    /// What somebody is told who comes while a client is there. Nothing was asked yet, so that there is no id to answer to.
+    #[must_use]
+    pub fn turned_away(&self) -> bytes::Bytes {
+        let (code, message) = (Code::Overloaded, format!("MCP server '{}' has a client already", self.config.name));
+        let reason = "one-client-at-a-time";
+        let refusal = Refusal { code, reason, message, sent: false, read_only: false, restarted: None };
+        self.with_circumstances(|slot| compose::error(None, code.number(), &refusal.message, &refusal.data(slot)))
+    }
+
     /// Answers what is no JSON-RPC message, as JSON-RPC says.
     pub(super) fn protest(&self, id: Option<&Id>, code: i64, message: &str, out: &mut Vec<Effect>) {
         self.deliver(compose::error(id, code, message, &serde_json::Value::Null), out);

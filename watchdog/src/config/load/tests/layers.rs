@@ -243,7 +243,7 @@ fn retry_variables_keep_a_strategy_that_somebody_chose() {
 #[test]
 fn keys_of_later_versions_are_said_to_do_nothing() {
     let case = Case::file(
-        "frontends: [{listen: 'tcp://127.0.0.1:1', keepalive: {interval: 30s}}]\n\
+        "state_file: /s\nfrontends: [{listen: 'tcp://127.0.0.1:1', keepalive: {interval: 30s}}]\n\
          servers: {fs: {command: a, type: stdio, shared: true, sharing: {max_clients: 3}, listen: ['unix:///x'], \
          keepalive: {timeout: 90s}}}",
     );
@@ -252,10 +252,11 @@ fn keys_of_later_versions_are_said_to_do_nothing() {
     assert_eq!(
         warnings.lines().collect::<Vec<_>>(),
         [
-            format!("config.yaml:2:49: `shared` {one}").as_str(),
-            &format!("config.yaml:2:64: `sharing` {one}"),
-            "config.yaml:1:12: `frontends` has no effect in this version",
+            format!("config.yaml:3:49: `shared` {one}").as_str(),
+            &format!("config.yaml:3:64: `sharing` {one}"),
+            "config.yaml:2:12: `frontends` has no effect in this version",
             "`listen` has no effect here: this one server speaks on stdin and stdout",
+            "`state_file` has no effect here: it is for the servers of `mcp-watchdog serve`",
         ]
     );
 }

@@ -57,6 +57,18 @@ fn the_keys_of_a_link_are_no_options() {
 }
 
 #[test]
+fn what_a_probe_says_of_an_option_is_told_with_the_options_place() {
+    let why = error("{type: tools_list}, {type: ping, deep: 1, timout: 3s}");
+    assert!(why.ends_with("servers.fs.probe.chain[1].timout: probe \"ping\": unknown field `timout`"), "{why}");
+    let there = Case::file(
+        "servers:\n  fs:\n    command: a\n    probe:\n      chain:\n        - type: ping\n          timout: 3s\n",
+    );
+    assert!(there.error().starts_with("config.yaml:7:"), "{}", there.error());
+    let why = error("{type: other, deep: 1}");
+    assert!(why.ends_with("servers.fs.probe.chain[0]: there is no probe `other`"), "{why}");
+}
+
+#[test]
 fn variables_are_expanded_where_a_command_would_expand_them() {
     let chain = "probe.chain=[{type: ping, command: ['${P}', 5], args: ['$${P}'], env: {A: '${P}', B: '${NO:-b}'}, expect: '${P}'}]";
     let options = Case::command().env("P", "v").set(chain).server().probe.chain.remove(0).options;

@@ -134,6 +134,19 @@ fn a_clients_file_is_read_as_it_is() {
 }
 
 #[test]
+fn a_file_of_vs_code_is_told_from_ours_by_what_only_it_has() {
+    let entry = |rest: &str| format!(r#"{{"servers": {{"a": {{"type": "stdio", "command": "srv", {rest}}}}}}}"#);
+    let variable = client(&entry(r#""args": ["${env:A}", "${env:NO:-b}"]"#)).env("A", "1").all();
+    assert_eq!(variable.config.servers[0].command.args, ["1", "b"]);
+    let comment = client(&format!("// mine\n{}", entry(r#""dev": {"watch": "*"},"#))).all();
+    assert!(comment.warnings[0].contains("`dev` is the client's own"), "{:?}", comment.warnings);
+    let question = client(&entry(r#""env": {"K": "${input:key}"}"#)).error_of_all();
+    assert!(question.contains("a: `env.K`: `${input:key}` is a question to the user"), "{question}");
+    let ours = client(&entry(r#""restart": {"hold": "3s"}"#)).all();
+    assert_eq!(ours.config.servers[0].restart.hold, secs(3), "ours need no `version`");
+}
+
+#[test]
 fn errors_of_a_clients_file_name_the_entry() {
     let error = client(r#"{"mcpServers": {"a": {"command": "${input:key}"}, "b": {"args": []}}}"#).error_of_all();
     assert!(error.starts_with("mcp.json: a: `command`: `${input:key}` is a question to the user"), "{error}");
