@@ -99,6 +99,12 @@ impl Front {
         self.client.as_mut().map_or(Poll::Ready(()), |client| client.flush(cx))
     }
 
+    /// What the client has been sent and has not read yet, as far as that is known ([`Sink::unread`](crate::stream::Sink::unread)).
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.client.as_ref().map_or(0, Client::unread)
+    }
+
     /// Bytes that are queued.
     #[must_use]
     pub fn backlog(&self) -> usize {

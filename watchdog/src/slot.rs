@@ -7,14 +7,14 @@ mod chain;
 mod clock;
 mod commands;
 mod drive;
+mod last_words;
 mod manage;
 mod reports;
 mod strays;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use tokio::sync::{mpsc, watch};
 
@@ -38,23 +38,13 @@ use crate::watch::Watch;
 use chain::Chains;
 use clock::Clock;
 use commands::ProbeWaiter;
+use last_words::LastWords;
 use manage::Managed;
 pub use manage::Toolbox;
 use strays::Strays;
 
-/// How long a client may take nothing of what is left to be written at the end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A side that has so many bytes waiting holds the other side back.
 const FULL: usize = 256 * 1024;
-
-/// What a client that has left through a door is still given.
-#[derive(Debug, Clone, Copy)]
-struct LastWords {
-    /// When it is given up, unless it takes some of it.
-    until: std::time::Instant,
-    /// Bytes of it.
-    left: usize,
-}
 
 /// What a driver is made of.
 pub struct Parts {
@@ -98,8 +88,10 @@ pub struct Driver {
     server_lines_left: bool,
     client_lines_left: bool,
     exit: Option<Exit>,
-    /// What a client that has left is still given.
-    last_words: Option<LastWords>,
+    /// What the client is still given then.
+    last_words: LastWords,
+    /// Whether that is not to be waited for.
+    hurried: bool,
     /// Whether the client that is there has said anything.
     client_spoke: bool,
     /// Whether the whole program ends.
@@ -172,7 +164,8 @@ impl Driver {
             server_lines_left: false,
             client_lines_left: false,
             exit: None,
-            last_words: None,
+            last_words: LastWords::default(),
+            hurried: false,
             client_spoke: false,
             ending: false,
             log,
@@ -195,7 +188,6 @@ impl Driver {
         self.core.start(now, &mut self.effects);
         self.carry_out(now);
         let exit = std::future::poll_fn(|cx| self.poll_end(cx)).await;
-        self.last_words().await;
         self.publish();
         exit
     }
@@ -216,7 +208,7 @@ impl Driver {
     /// Makes room for the next client.
     fn next_session(&mut self, now: std::time::Instant) {
         self.exit = None;
-        self.last_words = None;
+        self.last_words = LastWords::default();
         self.stirred = true;
         self.meter.client_left(now);
         self.front.forget_client();
@@ -226,24 +218,6 @@ impl Driver {
         self.core = self.core.successor(fastrand::u64(..));
         self.core.start(now, &mut self.effects);
         self.carry_out(now);
-    }
-
-    /// Writes what is left for as long as the client takes some of it, and no signal comes.
-    async fn last_words(&mut self) {
-        loop {
-            let before = self.front.backlog();
-            let written = std::future::poll_fn(|cx| match self.poll_shutdown(cx) {
-                Poll::Ready(()) => Poll::Ready(false),
-                Poll::Pending => self.front.flush(cx).map(|()| true),
-            });
-            match tokio::time::timeout(LAST_WORDS, written).await {
-                Err(_) if self.front.backlog() < before => {}
-                Ok(true) => return,
-                _ => {
-                    return tracing::warn!(bytes = self.front.backlog(), "the client did not take all that was for it");
-                }
-            }
-        }
     }
 
     fn emit(&self, now: std::time::Instant, kind: EventKind) {

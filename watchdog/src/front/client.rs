@@ -129,6 +129,12 @@ impl Client {
         }
     }
 
+    /// What it has been sent and has not read yet ([`Sink::unread`]).
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.sink.as_ref().map_or(0, Sink::unread)
+    }
+
     /// Bytes that are queued.
     #[must_use]
     pub const fn backlog(&self) -> usize {

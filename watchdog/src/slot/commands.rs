@@ -1,6 +1,5 @@
 //! Commands of operators, and what they get to see.
 
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tokio::sync::oneshot;
@@ -67,20 +66,13 @@ impl Driver {
                 }
             }
             Command::Shutdown(signal) => {
+                // A second one, or a first one at the very end, says not to wait. A client that has left through a door was not to be
+                // cut off until now.
+                self.hurried |= self.exit.is_some() && (self.ending || !self.front.is_open());
                 self.ending = true;
                 self.core.signal(now, signal, &mut self.effects);
             }
         }
-    }
-
-    /// Whether a second signal, or a first one at the very end, says not to wait.
-    pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while let Poll::Ready(command) = self.commands.poll_recv(cx) {
-            if matches!(command, None | Some(Command::Shutdown(_))) {
-                return Poll::Ready(());
-            }
-        }
-        Poll::Pending
     }
 
     /// Tells those who wait for a chain what it found; without a report it came to no end.

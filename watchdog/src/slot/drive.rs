@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::chain::ChainNews;
-use super::{Driver, FULL, LAST_WORDS, LastWords, reports};
+use super::{Driver, FULL, reports};
 use crate::back::runtime::News;
 use crate::event_loop::yield_turn;
 use crate::exit::Exit;
@@ -25,24 +25,24 @@ impl Driver {
             if turn > 0 {
                 now = self.clock.now();
             }
-            let mut busy = self.turn(cx, now);
+            let mut busy = if self.exit.is_some() { self.last_turn(cx, now) } else { self.turn(cx, now) };
             // A client that has its answer may look at once how the server is.
             self.publish_changes();
             self.flush(cx);
             busy |= self.stirred;
-            if let Some(exit) = self.exit {
+            if let Some(exit) = self.exit
+                && self.has_left(cx, now)
+            {
                 if !self.goes_on_after(exit) {
                     return Poll::Ready(exit);
                 }
-                if self.has_left(cx, now) {
-                    self.next_session(now);
-                    busy = true;
-                }
+                self.next_session(now);
+                busy = true;
             }
             if !busy {
                 self.publish();
-                let last_words = self.last_words.map(|words| words.until);
-                let wake = [self.core.next_wake(), last_words, self.strays.due()].into_iter().flatten().min();
+                let dues = [self.core.next_wake(), self.last_words.due(), self.strays.due()];
+                let wake = dues.into_iter().flatten().min();
                 self.clock.arm(cx, now, wake, &self.watcher);
                 self.quiet.begin(&self.watcher);
                 return Poll::Pending;
@@ -53,17 +53,15 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Whether another client may come: this one has been given its last lines, or has taken nothing of them for too long.
+    /// Whether the client, whose session has ended, is waited for no more: it has been given all, or has taken nothing for too long.
     fn has_left(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        if self.front.flush(cx).is_ready() {
-            return true;
+        match self.last_words.poll(cx, &mut self.front, now) {
+            Poll::Ready(true) => return true,
+            Poll::Pending if !self.hurried => return false,
+            _ => {}
         }
-        let left = self.front.backlog();
-        if let Some(words) = self.last_words.filter(|words| words.left <= left) {
-            return words.until <= now;
-        }
-        self.last_words = Some(LastWords { until: now + LAST_WORDS, left });
-        false
+        tracing::warn!(bytes = self.front.backlog(), "the client did not take all that was for it");
+        true
     }
 
     /// Looks once at everything that may be new. Whether one of the two sides may have more; all else has stirred then.
@@ -83,6 +81,14 @@ impl Driver {
         let files = stirred && self.look_at_files(cx, now);
         self.stirred |= commands | chain | managed | files;
         server | client
+    }
+
+    /// The same where the session has ended: what a client says now is for nobody.
+    fn last_turn(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        self.look_at_time(now);
+        let stirred = std::mem::take(&mut self.stirred);
+        self.stirred |= stirred && self.look_at_commands(cx, now);
+        false
     }
 
     /// The timer is armed again at the end of the last turn; until then it counts as rung.

@@ -191,6 +191,20 @@ fn wait(fd: BorrowedFd<'_>, events: libc::c_short, timeout: libc::c_int) -> libc
     if ready > 0 { entry.revents } else { 0 }
 }
 
+/// What the other side of a pipe or a socket has not read yet.
+#[cfg(target_os = "linux")]
+pub(super) fn unread(fd: BorrowedFd<'_>) -> io::Result<usize> {
+    let request = match kind(fd)? {
+        Kind::Fifo => libc::FIONREAD,
+        Kind::Socket => libc::TIOCOUTQ,
+        Kind::Terminal | Kind::Other => return Ok(0),
+    };
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: both requests write one int, to which the pointer is, and which lives over the call.
+    Errno::result(unsafe { libc::ioctl(fd.as_raw_fd(), request, &raw mut bytes) })?;
+    Ok(usize::try_from(bytes).unwrap_or(0))
+}
+
 /// A second descriptor for the same description, numbered `at_least` or higher and closed on exec.
 pub(crate) fn duplicate(fd: BorrowedFd<'_>, at_least: RawFd) -> io::Result<OwnedFd> {
     // The kernel's word for a number that the limit of open files does not let be.

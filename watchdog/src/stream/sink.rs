@@ -116,6 +116,18 @@ impl Sink {
         }
     }
 
+    /// How much of what was written the reader has not taken from the kernel yet, to see whether it takes any: less than before says
+    /// that it does. For a pipe they are bytes; for a socket it is the memory that holds them, which is given back in pieces of up to
+    /// 36 KiB. 0 where it is not known: for threads, and on other systems than Linux.
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        match &self.inner {
+            #[cfg(target_os = "linux")]
+            Inner::Polled { fd, .. } => descriptor::unread(fd.as_fd()).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
     /// Whether a thread does the writing.
     #[cfg(all(test, target_os = "linux"))]
     pub(super) const fn is_threaded(&self) -> bool {
