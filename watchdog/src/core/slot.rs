@@ -335,6 +335,7 @@ impl Slot {
             closing.drain_until = closing.drain_until.map(|at| at + gap);
         }
         self.opening_deadline = self.opening_deadline.map(|at| at + gap);
+        self.parked_until = self.parked_until.map(|at| at + gap);
         self.planned.used_at = self.planned.used_at.map(|at| at + gap);
     }
 

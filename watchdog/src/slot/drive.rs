@@ -214,7 +214,7 @@ impl Driver {
                     self.meter.bytes_in.add(line.len() as u64);
                     self.core.client_line(now, line, &mut self.effects);
                 }
-                Line::TooLong(line) => self.core.client_oversized(&line, &mut self.effects),
+                Line::TooLong(line) => self.core.client_oversized(now, &line, &mut self.effects),
             }
             self.carry_out(now);
         }

@@ -10,7 +10,7 @@ use super::client::key;
 use super::parked::requests_in;
 use super::server::outcome;
 use super::{Effect, RequestOutcome, Slot};
-use crate::core::hold::Held;
+use crate::core::hold::{Held, with_wanted};
 use crate::core::ledger::Request;
 use crate::core::lifecycle::Admission;
 use crate::wire::head::{self, Kind, Method, Scan};
@@ -40,15 +40,23 @@ impl Slot {
         let Some(first) = requests.first().cloned() else {
             if self.is_open() {
                 out.push(Effect::pass(line));
+            } else {
+                Self::pass_answers(&kept, out);
             }
             return;
         };
         if self.first_word.is_some() {
             return self.tell_why(&requests, out);
         }
-        match self.admit(now, &first, out) {
+        let admission = self.admit(now, &first, out);
+        if admission != Admission::Forward {
+            Self::pass_answers(&kept, out);
+        }
+        match admission {
             Admission::Forward => self.forward_batch(now, line, requests, out),
             Admission::Hold => {
+                // What else it says is for the process that is there, or for none.
+                let line = with_wanted(&line, false, |id| requests.iter().any(|request| request.id.key == *id));
                 self.keep(now, Held { line, requests, expires: None }, out);
                 self.flush_held(now, out);
             }
@@ -58,6 +66,16 @@ impl Slot {
                     self.refuse(request, code, reason, out);
                 }
             }
+        }
+    }
+
+    /// The answers in a batch whose requests cannot go on now. The process that asked waits for them.
+    fn pass_answers(kept: &[Bytes], out: &mut Vec<Effect>) {
+        let is_answer =
+            |element: &&Bytes| matches!(head::scan(element), Scan::Message(head) if head.method == Method::None);
+        let mut answers = kept.iter().filter(is_answer).peekable();
+        if answers.peek().is_some() {
+            out.push(Effect::pass(splice::join_batch(answers.map(|element| &element[..]))));
         }
     }
 
@@ -85,7 +103,7 @@ impl Slot {
             Kind::Notification => {
                 let named = key(&element, head.request_id.as_ref()).filter(|_| head.method == Method::Cancelled);
                 let Some(at) = requests.iter().position(|request| Some(&request.id.key) == named.as_ref()) else {
-                    return self.client_notification(element, &head, out);
+                    return self.client_notification(now, element, &head, out);
                 };
                 // Both go on together, and nobody is owed an answer.
                 let request = requests.remove(at);
@@ -98,6 +116,9 @@ impl Slot {
 
     /// Hands a batch to the server.
     pub(super) fn forward_batch(&mut self, now: Instant, line: Bytes, requests: Vec<Request>, out: &mut Vec<Effect>) {
+        if requests.iter().any(|request| request.method == Method::Initialize) {
+            self.opening_deadline = Some(now + self.config.handshake.timeout);
+        }
         let tag = requests.first().map_or(0, |request| request.seq);
         for mut request in requests {
             request.tag = tag;
@@ -124,6 +145,10 @@ impl Slot {
         };
         let (mut kept, mut changed, mut answered) = (Vec::new(), false, Vec::new());
         for (element, head) in heads {
+            if self.hearing.is_none() {
+                // An answer in it was its end.
+                break;
+            }
             self.message_of_life(&element, &head);
             let ok = head.kind == Kind::Result;
             let request = match head.kind {

@@ -47,7 +47,7 @@ impl Slot {
                 Kind::Request => self.client_request(now, line, head, out),
                 Kind::Notification if has_unfit_id(&line, head) => self.protest(None, -32600, UNFIT_ID, out),
                 Kind::Notification => {
-                    let line = self.client_notification(line, head, out).filter(|_| self.is_open());
+                    let line = self.client_notification(now, line, head, out).filter(|_| self.is_open());
                     out.extend(line.map(Effect::pass));
                     self.check_drain(now, out);
                 }
@@ -281,10 +281,16 @@ impl Slot {
     }
 
     /// What of a notification goes on to the server, if anything.
-    pub(super) fn client_notification(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+    pub(super) fn client_notification(
+        &mut self,
+        now: Instant,
+        line: Bytes,
+        head: &Head,
+        out: &mut Vec<Effect>,
+    ) -> Option<Bytes> {
         match head.method {
             Method::Initialized => self.session.initialized(&line),
-            Method::Cancelled => return self.client_cancels(line, head, out),
+            Method::Cancelled => return self.client_cancels(now, line, head, out),
             Method::Progress => {
                 let token = key(&line, head.progress_token.as_ref());
                 if token.is_some_and(|token| self.asks.token_is_dead(&token, self.life.live())) {
@@ -297,13 +303,13 @@ impl Slot {
     }
 
     /// A cancelled request gets no answer. The server is told if it has the request; a new generation never hears of it.
-    fn client_cancels(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+    fn client_cancels(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
         let id = key(&line, head.request_id.as_ref())?;
         if self.cancel_managed(&id, out) {
             return None;
         }
         let in_flight = self.ledger.remove(&id);
-        if let (Some(request), Some(now)) = (&in_flight, self.clock) {
+        if let Some(request) = &in_flight {
             self.ledger.gave_up(request, now);
         }
         let stream = in_flight.is_none() && self.listens.closed(&id);
@@ -319,6 +325,7 @@ impl Slot {
             self.ended(self.clock, &request, RequestOutcome::Cancelled, out);
             if request.method == Method::Initialize {
                 self.session.refused();
+                self.opened_by_whoever_speaks(now, out);
             }
         }
         if known {

@@ -196,12 +196,18 @@ impl Slot {
         for request in openings.into_iter().chain(held) {
             self.refuse(&request, code, reason, out);
         }
+        self.opened_by_whoever_speaks(now, out);
+        self.check_drain(now, out);
+    }
+
+    /// Nobody waits any more for the answer to the opening that was sent again: the process goes on, and whoever speaks next, or
+    /// waits to do so, speaks to it.
+    pub(super) fn opened_by_whoever_speaks(&mut self, now: Instant, out: &mut Vec<Effect>) {
         if self.opening == Opening::Repeating {
-            // The process that is being started goes on, and whoever speaks next speaks to it.
             self.opening = Opening::Transparent;
             self.opening_deadline = None;
+            self.flush_held(now, out);
         }
-        self.check_drain(now, out);
     }
 
     /// Sends a recorded request of the client again, under an id of ours.

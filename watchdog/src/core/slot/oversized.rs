@@ -14,7 +14,9 @@ use crate::wire::lines::{Oversized, OversizedKind};
 
 impl Slot {
     /// A line of the client that was longer than the limit, and was thrown away.
-    pub fn client_oversized(&mut self, line: &Oversized, out: &mut Vec<Effect>) {
+    pub fn client_oversized(&mut self, now: Instant, line: &Oversized, out: &mut Vec<Effect>) {
+        self.clock = Some(now);
+        self.used(now);
         self.emit_oversized("client", line.len, out);
         let Some(id) = &line.id else { return };
         match line.kind {
@@ -29,6 +31,7 @@ impl Slot {
             }
             OversizedKind::Notification => {}
         }
+        self.look_again(now);
     }
 
     /// A line of the server that was longer than the limit, and was thrown away.
@@ -43,15 +46,10 @@ impl Slot {
             OversizedKind::Request => out.push(Effect::pass(too_long_for_server(id))),
             OversizedKind::Notification => {}
             OversizedKind::Response | OversizedKind::Unknown => {
-                if let Some(request) = self.request_answered(&id.key) {
-                    self.first_answer(now, out);
-                    self.refuse(&request, Code::MessageTooLarge, "server", out);
-                    self.check_drain(now, out);
-                } else if let Some(own) = self.own_answered(&id.key) {
-                    self.own_answer(now, own, false, b"{}", out);
-                }
+                self.answer_dropped(now, id, Code::MessageTooLarge, "server", out);
             }
         }
+        self.check_due(now, out);
     }
 }
 

@@ -87,20 +87,29 @@ impl Slot {
     /// it as an answer is told.
     fn unreadable(&mut self, now: Instant, line: &Bytes, head: &Head, out: &mut Vec<Effect>) {
         self.stray(line, out);
-        let Some(id) = key(line, head.id.as_ref()).filter(|_| head.method == Method::None) else {
-            return;
-        };
-        if let Some(request) = self.request_answered(&id) {
+        if let Some(id) = head::id_at(line, head.id.as_ref()).filter(|_| head.method == Method::None) {
+            self.answer_dropped(now, &id, Code::ServerDisconnected, UNREADABLE, out);
+        }
+    }
+
+    /// An answer came that is of no use: whoever waits for it is told.
+    pub(super) fn answer_dropped(
+        &mut self,
+        now: Instant,
+        id: &Id,
+        code: Code,
+        reason: &'static str,
+        out: &mut Vec<Effect>,
+    ) {
+        if let Some(request) = self.request_answered(&id.key) {
             self.first_answer(now, out);
-            self.refuse(&request, Code::ServerDisconnected, UNREADABLE, out);
+            self.refuse(&request, code, reason, out);
             self.check_drain(now, out);
-        } else if let Some(own) = self.own_answered(&id) {
+        } else if let Some(own) = self.own_answered(&id.key) {
             self.own_answer(now, own, false, b"{}", out);
-        } else if self.listens.closed(&id)
-            && let Some(id) = head::id_at(line, head.id.as_ref())
-        {
+        } else if self.listens.closed(&id.key) {
             Self::listen_ended(RequestOutcome::Refused, out);
-            self.refuse_id(&id, Code::ServerDisconnected, UNREADABLE, true, out);
+            self.refuse_id(id, code, reason, true, out);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::config::OnCall;
 use crate::core::ids::CallId;
 use crate::core::testing::{
     INITIALIZE, INITIALIZED, Script, World, answer_line, call_line, cancel_line, ids, refused, secs,
@@ -264,4 +265,59 @@ fn a_request_in_a_batch_that_waits_for_ours_can_be_cancelled() {
     world.cancel(&ours);
     world.server_answers(&ours);
     assert_eq!((world.client_got(), world.server_got()), (vec![], vec![format!("[{changed}]")]), "the rest was not");
+}
+
+#[test]
+fn what_is_no_request_in_a_batch_that_has_to_wait_is_for_the_process_that_is_there() {
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+    let answer = answer_line("0");
+    for (on_call, rest) in [(OnCall::Attempt, ""), (OnCall::Error, ""), (OnCall::Attempt, "alone")] {
+        let mut world = open();
+        world.tell(|slot, now, out| {
+            let mut config = (**slot.config()).clone();
+            config.restart.on_call = on_call;
+            slot.configure(now, config.into(), false, out);
+        });
+        world.next.push_back(Script::deaf());
+        world.server_dies();
+        world.server_got();
+        world.server_says(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#);
+        world.client_got_one();
+        let call = if rest.is_empty() { format!(",{}", call_line("1", "t")) } else { String::new() };
+        world.say(&format!("[{answer},{changed}{call}]"));
+        assert_eq!(world.server_got(), [format!("[{answer}]")], "it waits for that, and takes nothing else yet");
+        assert_eq!(world.client_got().len(), usize::from(on_call == OnCall::Error));
+        world.server_dies();
+        world.advance(secs(1));
+        let got = world.server_got();
+        assert!(!got.iter().any(|line| line.contains("list_changed") || line.contains(&answer)), "{got:?}");
+        let waited = rest.is_empty() && on_call == OnCall::Attempt;
+        assert_eq!(
+            world.client_got().len() + got.iter().filter(|line| line.contains("tools/call")).count(),
+            usize::from(waited)
+        );
+    }
+}
+
+#[test]
+fn an_opening_in_a_batch_has_its_time_too() {
+    let mut world = World::with_servers([Script::deaf(), script()], |server| server.handshake.timeout = secs(3));
+    world.say(&format!("[{INITIALIZE}]"));
+    world.advance(secs(3));
+    assert_eq!(world.generation().0, 2);
+    assert!(world.client_got_one().contains("\"id\":0.0"));
+}
+
+#[test]
+fn what_stands_behind_the_answer_that_was_a_servers_end_is_not_heard() {
+    let mut world = open();
+    world.next.push_back(Script::deaf());
+    world.server_dies();
+    let ours = ids(&world.server_got()).remove(0);
+    let other = r#""result":{"protocolVersion":"2024-11-05","capabilities":{}}"#;
+    let ask = r#"{"jsonrpc":"2.0","id":0,"method":"roots/list"}"#;
+    world.lingering = true;
+    world.server_says(&format!(r#"[{{"jsonrpc":"2.0","id":{ours},{other}}},{ask}]"#));
+    assert_eq!(world.told("handshake_incompatible").len(), 1);
+    assert_eq!(world.client_got(), [""; 0]);
 }

@@ -88,9 +88,11 @@ fn exactly_the_methods_of_the_contract_are_sent_again() {
         "resources/subscribe",
         "x/list",
     ];
-    let never = ["tools/call", "tasks/cancel", "tasks/update", "x/y"];
+    let never =
+        ["tools/call", "tasks/get", "tasks/result", "tasks/cancel", "tasks/update", "resources/unsubscribe", "x/y"];
     for method in AGAIN.iter().chain(&never) {
-        let mut world = World::with_servers([Script { ignores: &AGAIN, ..Script::default() }], |_| ());
+        let ignores: &[_] = if *method == "resources/unsubscribe" { &["resources/unsubscribe"] } else { &AGAIN };
+        let mut world = World::with_servers([Script { ignores, ..Script::default() }], |_| ());
         world.open();
         world.request("8", method);
         world.server_dies();
@@ -98,6 +100,19 @@ fn exactly_the_methods_of_the_contract_are_sent_again() {
         let refused = world.client_got().iter().any(|line| value(line)["error"]["code"] == -31000);
         assert_eq!(refused, never.contains(method), "{method}");
     }
+}
+
+#[test]
+fn a_subscription_whose_end_was_lost_goes_on() {
+    let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"u"}}"#;
+    let mut world = World::with_servers([Script { ignores: &["resources/unsubscribe"], ..Script::default() }], |_| ());
+    world.open();
+    world.say(subscribe);
+    world.say(&subscribe.replace("subscribe", "unsubscribe").replace("\"id\":1", "\"id\":2"));
+    world.client_got_one();
+    world.server_dies();
+    assert_eq!(refused(&world.client_got_one(), "2", -31000)["sent"], true);
+    assert_eq!(world.server_got_methods().last().map(String::as_str), Some("resources/subscribe"));
 }
 
 #[test]

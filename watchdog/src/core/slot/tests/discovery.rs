@@ -128,3 +128,18 @@ fn an_initialize_that_was_cancelled_is_no_reason_to_end_a_server_that_serves() {
     world.advance(secs(35));
     assert_eq!((world.generation().0, world.client_got()), (1, vec![]));
 }
+
+#[test]
+fn one_that_was_sent_again_and_is_cancelled_holds_up_nobody() {
+    let mut world = World::with_servers([Script::deaf(), Script::deaf()], |_| ());
+    world.say(INITIALIZE);
+    world.server_dies();
+    world.call("2", "t");
+    assert_eq!(world.server_got_methods(), ["initialize"], "the next one has it, and nothing else yet");
+    world.cancel("0");
+    assert_eq!(world.server_got_methods(), ["tools/call", "notifications/cancelled"]);
+    world.server_answers("2");
+    world.client_got_one();
+    world.advance(secs(100));
+    assert!(world.slot.lifecycle().is_connected() && world.generation().0 == 2);
+}

@@ -216,14 +216,18 @@ fn a_second_initialize_waits_no_longer_than_any_request() {
 
 #[test]
 fn an_initialize_that_the_client_gave_up_is_not_waited_for() {
-    let mut world = World::with_servers([Script::deaf(), Script::deaf()], |_| ());
+    let mut world = World::with_servers([Script::deaf(), Script::deaf()], |server| server.handshake.timeout = secs(3));
     world.say(INITIALIZE);
     world.server_dies();
     assert_eq!(world.server_got(), [INITIALIZE]);
     world.cancel("0.0");
     world.advance(secs(31));
-    assert_eq!(world.generation().0, 3);
+    assert_eq!(world.generation().0, 2, "nothing is held against it");
+    world.server_got();
     world.say(&INITIALIZE.replace("0.0", "1"));
+    assert_eq!(world.server_got_methods(), ["initialize"]);
+    world.advance(secs(4));
+    assert_eq!(world.generation().0, 3, "handshake.timeout, and the next delay");
     assert_eq!(raw_id(&world.client_got_one()), "1");
     assert!(world.slot.lifecycle().is_connected());
 }

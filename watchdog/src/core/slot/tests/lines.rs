@@ -2,7 +2,9 @@
 
 use crate::config::StrayStdout;
 use crate::core::slot::Slot;
-use crate::core::testing::{INITIALIZE, World, answer_line, call_line, id, raw_id, refused, value};
+use crate::core::testing::{
+    INITIALIZE, World, answer_line, call_line, id, millis, raw_id, refused, secs, stateless, value,
+};
 use crate::wire::lines::{Oversized, OversizedKind};
 
 fn open() -> World {
@@ -114,13 +116,13 @@ fn an_error_without_an_id_is_passed_on() {
 #[test]
 fn too_long_a_request_is_answered_and_the_session_goes_on() {
     let mut world = open();
-    world.tell(|slot, _, out| slot.client_oversized(&too_long(OversizedKind::Request, Some("5")), out));
+    world.tell(|slot, now, out| slot.client_oversized(now, &too_long(OversizedKind::Request, Some("5")), out));
     let data = refused(&world.client_got_one(), "5", -31008);
     assert_eq!((&data["sent"], &data["retryable"]), (&false.into(), &false.into()));
     for kind in [OversizedKind::Notification, OversizedKind::Response] {
-        world.tell(|slot, _, out| slot.client_oversized(&too_long(kind, Some("5")), out));
+        world.tell(|slot, now, out| slot.client_oversized(now, &too_long(kind, Some("5")), out));
     }
-    world.tell(|slot, _, out| slot.client_oversized(&too_long(OversizedKind::Unknown, None), out));
+    world.tell(|slot, now, out| slot.client_oversized(now, &too_long(OversizedKind::Unknown, None), out));
     assert_eq!(world.client_got(), [""; 0], "nobody waits for an answer");
     world.call("6", "t");
     world.server_answers("6");
@@ -204,11 +206,42 @@ fn too_long_an_answer_of_the_client_is_an_error_for_the_server_that_asked() {
     assert_ne!(known, "\"q\"");
     world.server_got();
     for asked in ["\"q\"", &known, &known] {
-        world.tell(|slot, _, out| slot.client_oversized(&too_long(OversizedKind::Response, Some(asked)), out));
+        world.tell(|slot, now, out| slot.client_oversized(now, &too_long(OversizedKind::Response, Some(asked)), out));
     }
     let got = world.server_got();
     assert_eq!(got.len(), 1, "the first process's question is nobody's: {got:?}");
     let answer = value(&got[0]);
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&"q".into(), &(-31008).into()));
     assert_eq!(world.client_got(), [""; 0]);
+}
+
+#[test]
+fn what_is_due_when_nothing_is_in_flight_waits_for_no_line_that_was_too_long() {
+    let mut world = open();
+    world.call("5", "t");
+    world.tell(|slot, now, _| slot.file_changed(now, "a.py".to_owned()));
+    world.advance(secs(1));
+    assert_eq!(world.generation().0, 1);
+    server_writes(&mut world, OversizedKind::Response, Some("5"));
+    refused(&world.client_got_one(), "5", -31008);
+    assert_eq!(world.generation().0, 2);
+
+    world.server_says(r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage"}"#);
+    world.tell(|slot, now, _| slot.file_changed(now, "a.py".to_owned()));
+    world.advance(secs(1));
+    world.tell(|slot, now, out| slot.client_oversized(now, &too_long(OversizedKind::Response, Some("7")), out));
+    world.advance(millis(50));
+    assert_eq!(world.generation().0, 3);
+}
+
+#[test]
+fn a_stream_whose_last_word_is_of_no_use_has_ended() {
+    let mut world = World::new(|_| ());
+    world.open_stateless();
+    world.say(&stateless("5", "subscriptions/listen", r#""notifications":{"toolsListChanged":true},"#));
+    world.client_got_one();
+    server_writes(&mut world, OversizedKind::Response, Some("5"));
+    refused(&world.client_got_one(), "5", -31008);
+    world.server_dies();
+    assert!(!world.server_got_methods().contains(&"subscriptions/listen".to_owned()));
 }
