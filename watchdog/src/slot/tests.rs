@@ -1,6 +1,7 @@
 //! The driver with everything behind it but processes.
 
 mod blind;
+mod fake;
 mod not_started;
 mod pictures;
 mod simulation;

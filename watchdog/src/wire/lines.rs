@@ -9,7 +9,7 @@ use super::id::Id;
 use super::outline::Outline;
 pub use super::outline::OversizedKind;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Bytes of a line that do not count against its limit: a byte order mark and a carriage return.
 const UNCOUNTED: usize = BYTE_ORDER_MARK.len() + 1;
 /// A line longer than this leaves a buffer behind that is not worth keeping; in bytes.

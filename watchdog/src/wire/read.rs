@@ -4,6 +4,7 @@
 //! brackets of each kind are counted, and their strings have to be closed.
 
 use super::Span;
+use super::lines::BYTE_ORDER_MARK;
 use super::number::is_number;
 use super::{skip, text, word};
 
@@ -48,7 +49,7 @@ impl<'a> Reader<'a> {
 impl<'a, P: Pass> Reader<'a, P> {
     /// The same, with another way to pass over values.
     pub(super) fn by(line: &'a [u8], pass: P) -> Self {
-        let at = if let [0xEF, 0xBB, 0xBF, ..] = line { 3 } else { 0 };
+        let at = if line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let mut reader = Self { line, at, pass };
         reader.skip_space();
         reader

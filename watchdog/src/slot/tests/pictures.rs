@@ -9,7 +9,7 @@ use std::task::{Context, Wake, Waker};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{oneshot, watch};
 
-use super::blind::Fake;
+use super::fake::Fake;
 use super::{Stage, stage};
 use crate::core::testing::{INITIALIZE, INITIALIZED, secs, server as usual};
 use crate::engine::Command;
