@@ -2,6 +2,7 @@
 
 mod blind;
 mod fake;
+mod last_words;
 mod not_started;
 mod pictures;
 mod simulation;

@@ -18,10 +18,19 @@ struct State {
     told: bool,
     lines: VecDeque<String>,
     fresh: bool,
+    stopped: bool,
     waker: Option<Waker>,
     /// Whether the system tells nothing of its processes.
     blind: bool,
     looks: usize,
+}
+
+impl State {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
 }
 
 /// Answers the opening and pings, and says what else it is told to.
@@ -64,6 +73,9 @@ impl Runtime for Fake {
         if std::mem::take(&mut state.fresh) {
             return Poll::Ready(News::Read { spent: false });
         }
+        if state.stopped {
+            return Poll::Ready(News::Gone { survivors: Vec::new() });
+        }
         state.waker = Some(cx.waker().clone());
         Poll::Pending
     }
@@ -92,6 +104,9 @@ impl Runtime for Fake {
     }
 
     fn stop(&mut self, _: bool, _: Duration, _: Duration) -> HashMap<u64, Bytes> {
+        let mut state = self.0.lock().unwrap();
+        state.stopped = true;
+        state.wake();
         HashMap::new()
     }
 
