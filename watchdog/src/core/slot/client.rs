@@ -121,8 +121,10 @@ impl Slot {
             Method::SubscriptionsListen | Method::Initialize => None,
             _ => self.config.request_deadline.map(|limit| now + limit),
         };
-        let read_only = head::is_read_only(head, line) && !head.continued;
-        let repeatable = read_only || gives_state(head.method) || self.tool_may_repeat(name.as_deref(), head);
+        let read_only = head::is_read_only(head, line);
+        // A continued call is bound to what the dead process said: whether it is worth asking again is the client's to decide.
+        let repeatable =
+            read_only && !head.continued || gives_state(head.method) || self.tool_may_repeat(name.as_deref(), head);
         let keep = repeatable || head.method == Method::Initialize;
         let seq = self.ledger.next_seq();
         Some(Box::new(Request {

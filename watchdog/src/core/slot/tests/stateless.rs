@@ -197,7 +197,8 @@ fn input_required_is_an_ordinary_answer_and_a_continued_call_is_never_repeated()
     world.say(&stateless("8", "prompts/get", "\"name\":\"p\",\"requestState\":\"s\","));
     world.server_dies();
     let data = refused(&world.client_got_one(), "8", -31000);
-    assert_eq!(data["retryable"], false);
+    assert_eq!(data["retryable"], true, "by its method, as the contract says");
+    assert_eq!(world.slot.in_flight(), 0, "and the next process is not asked");
     world.say(&stateless("9", "tools/call", "\"name\":\"t\","));
     let required = r#"{"jsonrpc":"2.0","id":9,"result":{"resultType":"input_required"}}"#;
     world.server_says(required);
