@@ -77,7 +77,8 @@ impl Slot {
                 // The last lists are better than none.
                 self.planned.outdated = false;
                 EventKind::McpRestartFailed {
-                    attempt: attempts,
+                    // One that costs nothing of the budget is told as the one that it was.
+                    attempt: attempts.max(1),
                     reason: Reason::StartFailure.name().into(),
                     last_error: self.failure.error.clone().unwrap_or_default(),
                     is_error,

@@ -42,6 +42,7 @@ fn it_costs_nothing_of_the_smallest_budget() {
     world.say(&discover());
     assert_eq!((world.exit, world.generation().0), (None, 2));
     assert_eq!(world.told("server_failed").len(), 0);
+    assert_eq!(world.told("mcp_restart_failed")[0]["attempt"], 1);
     world.say(INITIALIZE);
     assert!(world.slot.lifecycle().is_connected());
 }
