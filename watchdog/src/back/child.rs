@@ -66,6 +66,8 @@ pub struct Child {
     /// Who is left to us when the guard is gone.
     orphans: Orphans,
     reported: Reported,
+    /// Whether the guard has gone without a word on whether the program runs.
+    untold: bool,
     stage: Stage,
     events: VecDeque<ChildEvent>,
     /// When the guard counts as hung.
@@ -136,6 +138,7 @@ impl Child {
             fence,
             orphans: Orphans { leader: None, cgroup },
             reported: Reported::Nothing,
+            untold: false,
             stage: Stage::Starting(spawner::spawn(guard)),
             events: VecDeque::new(),
             overdue: None,
@@ -224,6 +227,12 @@ impl Child {
         self.orphans.leader.as_ref().map(Leader::pid)
     }
 
+    /// Whether the program may have run although it is told that it cannot: the guard went before it could say so.
+    #[must_use]
+    pub const fn may_have_run(&self) -> bool {
+        self.untold
+    }
+
     /// The guard, the parent of the tree (for [`super::facts::Processes`]): there once there is a [`pid`](Self::pid).
     #[must_use]
     pub fn guard_pid(&self) -> Option<u32> {
@@ -308,6 +317,7 @@ impl Child {
     fn conclude_leader(&mut self) {
         match self.reported {
             Reported::Nothing => {
+                self.untold = true;
                 self.events.push_back(ChildEvent::CannotStart { errno: libc::EPIPE, step: Step::Guard });
             }
             Reported::Start => self.events.push_back(ChildEvent::Exited(Ending::Signal(libc::SIGKILL))),

@@ -30,7 +30,7 @@ impl NotStarted {
 impl Runtime for NotStarted {
     fn poll_news(&mut self, _: &mut Context<'_>, _: bool) -> Poll<News> {
         if let Some(why) = self.why.take() {
-            return Poll::Ready(News::CannotStart { why, exit: Exit::Internal });
+            return Poll::Ready(News::CannotStart { why, exit: Exit::Internal, may_have_run: false });
         }
         if std::mem::replace(&mut self.gone, true) {
             return Poll::Pending;

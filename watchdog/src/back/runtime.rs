@@ -28,6 +28,8 @@ pub enum News {
         why: String,
         /// How the watchdog ends, if this was the first start.
         exit: Exit,
+        /// Whether that is not certain: it may have run for a moment, and read what it was given.
+        may_have_run: bool,
     },
     /// The server said something: take [`Runtime::next_line`] until there is none.
     Read {

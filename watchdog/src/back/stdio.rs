@@ -205,7 +205,7 @@ impl StdioRuntime {
             Poll::Ready(ChildEvent::CannotStart { errno, step }) => {
                 self.stage = Stage::Told;
                 let why = cannot_start::describe(&self.program, &self.cwd, &self.bounds, errno, step);
-                Poll::Ready(News::CannotStart { why, exit: step.exit(errno) })
+                Poll::Ready(News::CannotStart { why, exit: step.exit(errno), may_have_run: self.child.may_have_run() })
             }
             Poll::Ready(ChildEvent::Exited(ending)) => {
                 self.ending = Some(ending);

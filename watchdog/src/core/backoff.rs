@@ -63,6 +63,16 @@ impl Backoff {
         self.max_attempts.is_some_and(|max| self.attempts >= max)
     }
 
+    /// Whether the next delay stays from there on, so that it is that of a row without end.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        let next = self.scheduled;
+        match &self.delays {
+            Delays::Schedule(delays) => usize::try_from(next).map_or(true, |next| next >= delays.len()),
+            Delays::Exponential { .. } => next > 0 && self.delay(next) == self.delay(next.saturating_add(1)),
+        }
+    }
+
     /// Takes the next delay of the row. `random` is uniform in 0..1.
     pub fn next_delay(&mut self, random: f64) -> Duration {
         let delay = self.delay(self.scheduled);

@@ -60,6 +60,14 @@ pub struct Request {
     pub line: Option<Bytes>,
 }
 
+/// A request that nobody waits for any more.
+#[derive(Debug)]
+struct GivenUp {
+    seq: u64,
+    id: IdKey,
+    since: Instant,
+}
+
 /// What is in flight to the live generation.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -69,8 +77,8 @@ pub struct Ledger {
     task_tokens: VecDeque<IdKey>,
     next_seq: u64,
     latest_answered: u64,
-    /// The latest request that nobody waits for any more, by its place, and since when: the server may be at it still.
-    given_up: Option<(u64, Instant)>,
+    /// The latest request that nobody waits for any more: the server may be at it still.
+    given_up: Option<GivenUp>,
     /// No entry has a time before this one: a lower bound, so that adding and removing cost nothing.
     wake: Option<Instant>,
 }
@@ -112,17 +120,25 @@ impl Ledger {
 
     /// Nobody waits any more for the answer to a request that the server has. Those that wait for ever by design do not count.
     pub fn gave_up(&mut self, request: &Request, now: Instant) {
-        if request.patience.is_some() {
-            self.given_up = self.given_up.max(Some((request.seq, now)));
+        let later = self.given_up.as_ref().is_none_or(|given_up| given_up.seq < request.seq);
+        if request.patience.is_some() && later {
+            self.given_up = Some(GivenUp { seq: request.seq, id: request.id.key.clone(), since: now });
+        }
+    }
+
+    /// An answer came to no request that is in flight: a late one, perhaps, to the request that was given up.
+    pub fn answered_late(&mut self, id: &IdKey) {
+        if let Some(given_up) = self.given_up.take_if(|given_up| given_up.id == *id) {
+            self.latest_answered = self.latest_answered.max(given_up.seq);
         }
     }
 
     /// Whether a server that answers in order may be at a request that was given up, not longer than `limit` ago.
     #[must_use]
     pub fn may_be_at_given_up(&self, now: Instant, limit: Duration) -> bool {
-        let counts =
-            |(seq, since): (u64, Instant)| seq > self.latest_answered && now.saturating_duration_since(since) < limit;
-        self.given_up.is_some_and(counts)
+        self.given_up.as_ref().is_some_and(|given_up| {
+            given_up.seq > self.latest_answered && now.saturating_duration_since(given_up.since) < limit
+        })
     }
 
     fn forget_token(&mut self, request: &Request) {
@@ -264,7 +280,9 @@ impl Ledger {
             request.suspect_at = request.suspect_at.map(|at| at + gap);
             request.deadline_at = request.deadline_at.map(|at| at + gap);
         }
-        self.given_up = self.given_up.map(|(seq, since)| (seq, since + gap));
+        if let Some(given_up) = &mut self.given_up {
+            given_up.since += gap;
+        }
         self.wake = self.wake.map(|at| at + gap);
     }
 }

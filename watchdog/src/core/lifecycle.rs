@@ -17,6 +17,9 @@ use super::backoff::Backoff;
 use super::ids::{Generation, Token};
 use crate::config;
 
+/// A shorter delay that is held is none: attempts that nobody asked for would follow each other without a pause and without end.
+const SHORTEST_HELD: Duration = Duration::from_millis(10);
+
 /// What the configuration says about the lifecycle.
 #[derive(Debug, Clone)]
 pub struct Policy {
@@ -330,9 +333,15 @@ impl Lifecycle {
         Phase::Attempting
     }
 
-    /// WAIT: takes the next delay of the row; no delay is an attempt at once.
+    /// WAIT: takes the next delay of the row; no delay is an attempt at once, but where it is held only as soon as one that a
+    /// request causes.
     fn wait(&mut self, now: Instant, reason: Reason, out: &mut Vec<Action>) -> Phase {
-        let delay = self.backoff.next_delay(self.random.f64());
+        let held = self.backoff.is_held();
+        let mut delay = self.backoff.next_delay(self.random.f64());
+        if held && delay < SHORTEST_HELD {
+            let interval = self.policy.restart.min_attempt_interval.max(SHORTEST_HELD);
+            delay = self.apart(interval, now).saturating_duration_since(now).max(delay);
+        }
         let attempt = self.backoff.attempts() + 1;
         out.push(Action::Notice(Notice::Reconnecting { attempt, delay, reason }));
         if delay.is_zero() { self.attempt(now, out) } else { self.wait_until(now + delay, out) }
@@ -354,7 +363,12 @@ impl Lifecycle {
 
     /// The earliest time for an attempt that a request causes.
     fn earliest(&self, now: Instant) -> Instant {
-        self.last_attempt.map_or(now, |last| (last + self.policy.restart.min_attempt_interval).max(now))
+        self.apart(self.policy.restart.min_attempt_interval, now)
+    }
+
+    /// The earliest time for an attempt so long after the last one.
+    fn apart(&self, interval: Duration, now: Instant) -> Instant {
+        self.last_attempt.map_or(now, |last| (last + interval).max(now))
     }
 
     /// How long a server has to stay connected before its row of attempts is forgotten.

@@ -129,7 +129,9 @@ impl Driver {
         let mut more = true;
         match news {
             News::Started { pid } => self.core.started(now, generation, pid, &mut self.effects),
-            News::CannotStart { why, exit } => self.core.cannot_start(now, generation, why, exit, &mut self.effects),
+            News::CannotStart { why, exit, may_have_run } => {
+                self.core.cannot_start(now, generation, why, exit, may_have_run, &mut self.effects);
+            }
             News::Read { spent } => {
                 if !self.take_server_lines(now) {
                     self.core.heard(now, generation);

@@ -155,6 +155,11 @@ impl Slot {
             Code::PermanentlyFailed if reason == CANNOT_START => {
                 format!("MCP server '{server}' cannot be started: {why}")
             }
+            Code::PermanentlyFailed if self.role.exit_on_failure => {
+                format!(
+                    "MCP server '{server}' has failed for good ({why}), and the watchdog ends (on_permanent_failure)"
+                )
+            }
             Code::PermanentlyFailed if self.config.restart.on_call != OnCall::Attempt => {
                 format!(
                     "MCP server '{server}' has failed for good ({why}), and {what} is no reason to try it (restart.on_call)"

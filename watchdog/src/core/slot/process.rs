@@ -70,13 +70,15 @@ impl Slot {
         unopened && self.opening == Opening::Transparent && self.ledger.iter().any(asked)
     }
 
-    /// The program could not be executed. At the first start that ends the watchdog, loudly.
+    /// The program could not be executed, or nobody can tell whether it was (`may_have_run`). At the first start that ends the
+    /// watchdog, loudly.
     pub fn cannot_start(
         &mut self,
         now: Instant,
         generation: Generation,
         why: String,
         exit: Exit,
+        may_have_run: bool,
         out: &mut Vec<Effect>,
     ) {
         if self.life.live() != Some(generation) {
@@ -86,7 +88,10 @@ impl Slot {
         self.lost_at = Some(now);
         self.emit_cannot_start(out);
         // Whatever its pipe has taken, nobody was there to read it.
-        self.unsent.extend(std::mem::take(&mut self.early));
+        let early = std::mem::take(&mut self.early);
+        if !may_have_run {
+            self.unsent.extend(early);
+        }
         if self.life.connected_once() || generation.0 > 1 || self.role.served {
             self.event(now, Event::AttemptFailed(generation), out);
             return;
@@ -94,7 +99,7 @@ impl Slot {
         let waiting = self.hold.take_all().into_iter().flat_map(|held| held.requests);
         let waiting: Vec<_> = self.ledger.drain().into_iter().chain(waiting).collect();
         for mut request in waiting {
-            request.sent = false;
+            request.sent &= may_have_run;
             self.refuse(&request, Code::PermanentlyFailed, CANNOT_START, out);
         }
         self.close_for_want_of_server(now, exit, out);

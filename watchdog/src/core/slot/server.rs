@@ -110,6 +110,8 @@ impl Slot {
         } else if self.listens.closed(&id.key) {
             Self::listen_ended(RequestOutcome::Refused, out);
             self.refuse_id(id, code, reason, true, out);
+        } else {
+            self.ledger.answered_late(&id.key);
         }
     }
 
@@ -195,6 +197,7 @@ impl Slot {
                 Some(compose::cancelled(&id, "the new server process refused the subscription"))
             }
             None => {
+                self.ledger.answered_late(&id.key);
                 self.emit_stale("server-answer", out);
                 None
             }

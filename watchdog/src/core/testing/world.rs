@@ -226,7 +226,7 @@ impl World {
             Life::Running if !process.started && process.script.cannot_start => {
                 (process.started, process.lost) = (true, true);
                 let why = "no such program".to_owned();
-                self.slot.cannot_start(now, generation, why, Exit::NotFound, &mut self.effects);
+                self.slot.cannot_start(now, generation, why, Exit::NotFound, false, &mut self.effects);
             }
             Life::Running if !process.started => {
                 process.started = true;
@@ -380,7 +380,7 @@ impl World {
     /// The program of the latest process cannot be executed, and its guard ends.
     pub(crate) fn server_cannot_start(&mut self, exit: Exit) {
         let generation = self.generation();
-        self.tell(|slot, now, out| slot.cannot_start(now, generation, "no such program".to_owned(), exit, out));
+        self.tell(|slot, now, out| slot.cannot_start(now, generation, "no such program".to_owned(), exit, false, out));
         let process = self.processes.last_mut().expect("there is a process");
         if process.life != Life::Gone {
             process.life = Life::Gone;

@@ -13,7 +13,7 @@ use crate::back::runtime::{Back, News, Runtime};
 use crate::back::{Fence, StartError, facts};
 use crate::config::{Delays, Server, Start};
 use crate::core::slot::Role;
-use crate::core::testing::{INITIALIZE, secs, server as usual};
+use crate::core::testing::{INITIALIZE, millis, secs, server as usual};
 use crate::event_loop::Watcher;
 use crate::telemetry::LogHandle;
 use crate::wire::lines::Line;
@@ -83,6 +83,7 @@ async fn what_it_was_to_be_given_is_given_to_the_next_process_once() {
     let mut server = usual();
     server.start = Start::Lazy;
     server.restart.delays = Delays::Schedule(vec![secs(0)]);
+    server.restart.min_attempt_interval = millis(10);
     let given = Given::default();
     let back = Failing { left: 100, given: given.clone() };
     let role = Role { served: true, ..Role::default() };

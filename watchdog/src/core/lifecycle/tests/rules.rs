@@ -23,6 +23,56 @@ fn s183_the_budget_continues_across_cycles_until_permanent_failure() {
     assert_eq!(machine.life.next_attempt(), None, "no timer");
 }
 
+/// The processor and the log would be full of attempts that nobody asked for.
+#[test]
+fn no_delay_without_end_keeps_attempts_as_far_apart_as_those_that_requests_cause() {
+    for (interval, apart) in [(secs(3), secs(3)), (Duration::ZERO, Duration::from_millis(10))] {
+        for delays in [
+            Delays::Schedule(vec![Duration::ZERO]),
+            Delays::Schedule(vec![secs(0), Duration::from_nanos(1)]),
+            Delays::Exponential { initial: Duration::ZERO, multiplier: 2.0, max: secs(60) },
+        ] {
+            let written = if let Delays::Schedule(delays) = &delays { delays.len() } else { 1 };
+            let mut machine = Machine::connected(|server| {
+                server.restart.delays = delays.clone();
+                server.restart.min_attempt_interval = interval;
+            });
+            machine.dies();
+            assert!(machine.spawned(), "the first one is made at once: {delays:?}");
+            for _ in 1..written {
+                machine.attempt_fails();
+                machine.ring();
+                assert!(machine.spawned());
+            }
+            for _ in 0..100 {
+                let last = machine.now;
+                machine.attempt_fails();
+                assert_eq!(machine.life.next_attempt(), Some(last + apart), "{delays:?}");
+                let told = |action: &Action| matches!(action, Action::Notice(Notice::Reconnecting { delay, .. }) if *delay == apart);
+                assert!(machine.actions.iter().any(told), "{:?}", machine.actions);
+                machine.ring();
+                assert!(machine.spawned());
+            }
+            machine.wait(3);
+            machine.attempt_fails();
+            assert!(machine.spawned() || written > 1, "one that took so long is followed at once: {delays:?}");
+        }
+    }
+}
+
+#[test]
+fn delays_of_none_that_are_written_one_by_one_are_taken_as_written() {
+    let mut machine =
+        Machine::connected(|server| server.restart.delays = Delays::Schedule([0, 0, 0].map(secs).to_vec()));
+    machine.dies();
+    for _ in 0..2 {
+        machine.attempt_fails();
+        assert!(machine.spawned());
+    }
+    machine.attempt_fails();
+    assert!(!machine.spawned(), "held");
+}
+
 #[test]
 fn s208_min_uptime_forgets_the_row_of_attempts() {
     let mut machine = Machine::connected(|server| server.restart.max_attempts = Some(2));

@@ -1,7 +1,9 @@
 //! A server that does not come back: delays, budgets, and what requests meet meanwhile.
 
+use bytes::Bytes;
+
 use crate::config::{Delays, OnCall, Server, Start};
-use crate::core::testing::{INITIALIZE, Script, World, call_line, millis, refused, secs};
+use crate::core::testing::{INITIALIZE, Script, World, call_line, millis, refused, secs, stateless};
 use crate::exit::Exit;
 
 fn dead() -> Script {
@@ -270,6 +272,36 @@ fn what_was_held_for_a_program_that_cannot_be_executed_was_not_sent() {
     assert_eq!(sent, [true, false, false, false, false], "the first one by an earlier process: {got:?}");
 }
 
+/// A guard that is killed while it starts the program leaves nobody who knows whether it ran.
+#[test]
+fn what_a_program_may_have_read_that_ran_for_a_moment_perhaps_is_given_to_no_other() {
+    for may_have_run in [false, true] {
+        for served in [false, true] {
+            let off = |server: &mut Server| server.enabled = false;
+            let mut world = if served { World::served(off) } else { World::new(off) };
+            let call = stateless("1", "tools/call", r#""name":"t","#);
+            world.tell(|slot, now, out| {
+                slot.enable(now, out);
+                slot.client_line(now, Bytes::copy_from_slice(call.as_bytes()), out);
+                let generation = slot.lifecycle().live().expect("it is being started");
+                slot.cannot_start(now, generation, "broken pipe".to_owned(), Exit::Internal, may_have_run, out);
+            });
+            world.advance(secs(4));
+            let second = world.generation().0 == 2;
+            let got_it = second && world.server_got().contains(&call);
+            if !served {
+                let data = refused(&world.client_got_one(), "1", -31005);
+                assert_eq!((&data["sent"], world.exit), (&may_have_run.into(), Some(Exit::Internal)));
+            } else if may_have_run {
+                assert_eq!(refused(&world.client_got_one(), "1", -31000)["sent"], true);
+                assert_eq!((second, got_it), (true, false));
+            } else {
+                assert_eq!((second, got_it), (true, true));
+            }
+        }
+    }
+}
+
 #[test]
 fn a_first_opening_outlives_programs_that_cannot_be_executed_for_a_while() {
     let gone = Script { cannot_start: true, ..Script::default() };
@@ -394,5 +426,6 @@ fn a_container_that_exits_makes_no_attempt_more() {
     let got = world.client_got();
     refused(&got[0], "1", -31000);
     refused(&got[1], "2", -31005);
+    assert!(got[1].contains("on_permanent_failure") && !got[1].contains("attempt made for"), "{}", got[1]);
     assert_eq!((world.generation().0, world.exit), (2, Some(Exit::PermanentFailure)));
 }

@@ -157,7 +157,7 @@ fn a_signal_right_behind_a_failure_of_our_own_is_why_it_ended() {
         let generation = world.generation();
         // Its tree is not known to be gone yet.
         world.lingering = true;
-        world.tell(|slot, now, out| slot.cannot_start(now, generation, "broken pipe".to_owned(), exit, out));
+        world.tell(|slot, now, out| slot.cannot_start(now, generation, "broken pipe".to_owned(), exit, true, out));
         signal(&mut world, 15);
         world.gone();
         world.exit

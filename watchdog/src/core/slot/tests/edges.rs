@@ -107,7 +107,7 @@ fn a_batch_is_a_first_word_too() {
     world.tell(|slot, now, out| {
         slot.enable(now, out);
         let generation = slot.lifecycle().live().expect("it is still being started");
-        slot.cannot_start(now, generation, "no such program".to_owned(), Exit::NotFound, out);
+        slot.cannot_start(now, generation, "no such program".to_owned(), Exit::NotFound, false, out);
     });
     world.say(&format!("[{INITIALIZE}]"));
     let data = refused(&world.client_got_one(), "0.0", -31005);

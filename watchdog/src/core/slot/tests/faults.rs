@@ -387,7 +387,7 @@ fn not_found(first: impl FnOnce(&mut Slot, Instant, &mut Vec<Effect>)) -> World 
         slot.enable(now, out);
         first(slot, now, out);
         let generation = slot.lifecycle().live().expect("it is still being started");
-        slot.cannot_start(now, generation, "no such program".to_owned(), Exit::NotFound, out);
+        slot.cannot_start(now, generation, "no such program".to_owned(), Exit::NotFound, false, out);
     });
     world
 }

@@ -234,7 +234,11 @@ impl Process {
                 self.log("cannot start");
                 self.end();
                 self.stage = Stage::Told;
-                Some(News::CannotStart { why: "there is no such program".to_owned(), exit: Exit::NotFound })
+                Some(News::CannotStart {
+                    why: "there is no such program".to_owned(),
+                    exit: Exit::NotFound,
+                    may_have_run: false,
+                })
             }
             Act::Say(_) if self.deaf => None,
             Act::Say(line) => {
