@@ -121,6 +121,9 @@ fn one(document: &Document<'_>, entry: &Item, name: &str, change: &Change) -> Re
             let args = args.and_then(|args| Some((args, args.as_list()?))).ok_or("has no `args`")?;
             unwrap(document, entry, command, args, at)
         }
+        Change::Undo { .. } if client::wrapped(args).is_some() => {
+            Err(format!("does not run under mcp-watchdog; if `{text}` is one, say so by `--binary {text}`"))
+        }
         Change::Undo { .. } => Err("does not run under mcp-watchdog".to_owned()),
     }
 }

@@ -23,6 +23,8 @@ pub struct Evidence {
     pub window: Duration,
     /// The server is known to answer in order, and a call is in flight.
     pub serial_call_in_flight: bool,
+    /// The server may answer in order, and a call is in flight that is not overdue.
+    pub may_be_in_line: bool,
 }
 
 impl Evidence {
@@ -37,6 +39,8 @@ impl Evidence {
             Some(format!("the server used {used} ms of processor time in {window} ms"))
         } else if self.serial_call_in_flight {
             Some("the server answers in order, and a call is in flight".to_owned())
+        } else if self.may_be_in_line {
+            Some("a call is in flight, which the server may have to answer first".to_owned())
         } else {
             None
         }

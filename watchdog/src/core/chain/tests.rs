@@ -245,15 +245,16 @@ fn verdict() -> impl Strategy<Value = (Verdict, Heard)> {
 }
 
 fn evidence() -> impl Strategy<Value = Evidence> {
-    (any::<bool>(), any::<bool>(), 0..2000_u64, 0..2000_u64, any::<bool>()).prop_map(|(b, p, cpu, window, serial)| {
-        Evidence {
-            bytes_seen: b,
-            progress: p,
+    (prop::array::uniform4(any::<bool>()), 0..2000_u64, 0..2000_u64).prop_map(
+        |([bytes_seen, progress, serial, may], cpu, window)| Evidence {
+            bytes_seen,
+            progress,
             cpu_used: Duration::from_millis(cpu),
             window: Duration::from_millis(window),
             serial_call_in_flight: serial,
-        }
-    })
+            may_be_in_line: may,
+        },
+    )
 }
 
 proptest! {

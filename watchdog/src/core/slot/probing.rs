@@ -175,13 +175,13 @@ impl Slot {
         };
         self.changed = true;
         self.latches.learn(chain);
-        let in_line = !run.for_overdue && self.ledger.may_be_in_line();
         let evidence = Evidence {
             bytes_seen: run.heard,
             progress: run.progress,
             cpu_used,
             window: now.saturating_duration_since(run.since),
-            serial_call_in_flight: in_line || self.is_at_a_call(now),
+            serial_call_in_flight: self.is_at_a_call(now),
+            may_be_in_line: !run.for_overdue && self.ledger.may_be_in_line(),
         };
         let mut outcome = chain.finish(&evidence);
         let excused_too_long = self.ledger.busy_too_long(now, self.config.probe.busy_max);

@@ -252,7 +252,11 @@ fn what_cannot_be_wrapped_is_left_with_the_reason() {
 #[test]
 fn undo_leaves_what_it_did_not_do() {
     for (entry, reason) in [
-        (r#"{"command": "npx", "args": ["--", "x"]}"#, "does not run under"),
+        (r#"{"command": "npx", "args": ["x"]}"#, "does not run under mcp-watchdog"),
+        (
+            r#"{"command": "/opt/wd", "args": ["--", "x"]}"#,
+            "does not run under mcp-watchdog; if `/opt/wd` is one, say so by `--binary /opt/wd`",
+        ),
         (r#"{"command": "mcp-watchdog", "args": ["--config", "x"]}"#, "without a command"),
         (r#"{"command": "mcp-watchdog", "args": ["--"]}"#, "without a command"),
         (r#"{"command": "mcp-watchdog", "args": ["--", 7]}"#, "without a command"),
