@@ -1,6 +1,6 @@
 //! Requests that wait for a server: bounded in number, bytes and time.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -145,6 +145,12 @@ pub(super) fn with_wanted(line: &Bytes, others: bool, wanted: impl Fn(&IdKey) ->
         return line.clone();
     }
     splice::join_batch(all.into_iter().filter(|element| stays(element)))
+}
+
+/// A batch with only these of its requests, and without the other messages.
+pub(super) fn with_these(line: &Bytes, requests: &[Request]) -> Bytes {
+    let ids: HashSet<&IdKey> = requests.iter().map(|request| &request.id.key).collect();
+    with_wanted(line, false, |id| ids.contains(id))
 }
 
 fn first_seq(held: &Held) -> u64 {

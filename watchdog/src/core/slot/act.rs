@@ -7,7 +7,7 @@ use probe_api::Trigger;
 
 use super::{Effect, Opening, ProbeReply, RequestOutcome, Slot};
 use crate::core::chain::Latches;
-use crate::core::hold::{Held, with_wanted};
+use crate::core::hold::{Held, with_these};
 use crate::core::ids::Generation;
 use crate::core::ledger::Request;
 use crate::core::lifecycle::{Action, Admission, Event, Loss, Reason, Rejection};
@@ -125,7 +125,7 @@ impl Slot {
         for (tag, requests) in unread {
             if let Some(line) = unsent.remove(&tag) {
                 // What the client has cancelled meanwhile is not sent after all, and what it answered or told was for this process.
-                let line = with_wanted(&line, false, |id| requests.iter().any(|request| request.id.key == *id));
+                let line = with_these(&line, &requests);
                 self.hold_again(now, requests, line);
             }
         }

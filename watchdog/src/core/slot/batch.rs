@@ -1,6 +1,7 @@
 //! Batches, which 2025-03-26 alone has: lines with several messages. Each message in them is treated as if it stood alone,
 //! and a batch of which nothing had to be taken out goes on as it is.
 
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -10,11 +11,30 @@ use super::client::key;
 use super::parked::requests_in;
 use super::server::outcome;
 use super::{Effect, RequestOutcome, Slot};
-use crate::core::hold::{Held, with_wanted};
+use crate::core::hold::{Held, with_these};
 use crate::core::ledger::Request;
 use crate::core::lifecycle::Admission;
 use crate::wire::head::{self, Kind, Method, Scan};
+use crate::wire::id::IdKey;
 use crate::wire::splice;
+
+/// The requests of one batch, in their order. A batch may have a million of them.
+#[derive(Default)]
+struct Asked {
+    requests: BTreeMap<u64, Request>,
+    by_id: HashMap<IdKey, u64>,
+}
+
+impl Asked {
+    fn add(&mut self, request: Request) {
+        self.by_id.insert(request.id.key.clone(), request.seq);
+        self.requests.insert(request.seq, request);
+    }
+
+    fn take(&mut self, id: &IdKey) -> Option<Request> {
+        self.requests.remove(&self.by_id.remove(id)?)
+    }
+}
 
 impl Slot {
     /// A batch of the client goes as it is, or without the messages that the server must not see. Each request in it is
@@ -26,10 +46,10 @@ impl Slot {
         if !self.own.is_empty() && requests_in(&line).iter().any(|id| self.own.contains(id)) {
             return self.park(now, line);
         }
-        let (mut kept, mut changed, mut requests) = (Vec::new(), false, Vec::new());
+        let (mut kept, mut changed, mut asked) = (Vec::new(), false, Asked::default());
         for span in elements {
             let element = line.slice(span);
-            let passed = self.client_element(now, element.clone(), &mut requests, out);
+            let passed = self.client_element(now, element.clone(), &mut asked, out);
             changed |= passed.as_ref() != Some(&element);
             kept.extend(passed);
         }
@@ -37,6 +57,7 @@ impl Slot {
             return;
         }
         let line = if changed { splice::join_batch(kept.iter().map(|element| &element[..])) } else { line };
+        let requests: Vec<Request> = asked.requests.into_values().collect();
         let Some(first) = requests.first().cloned() else {
             if self.is_open() {
                 out.push(Effect::pass(line));
@@ -56,7 +77,7 @@ impl Slot {
             Admission::Forward => self.forward_batch(now, line, requests, out),
             Admission::Hold => {
                 // What else it says is for the process that is there, or for none.
-                let line = with_wanted(&line, false, |id| requests.iter().any(|request| request.id.key == *id));
+                let line = with_these(&line, &requests);
                 self.keep(now, Held { line, requests, expires: None }, out);
                 self.flush_held(now, out);
             }
@@ -84,7 +105,7 @@ impl Slot {
         &mut self,
         now: Instant,
         element: Bytes,
-        requests: &mut Vec<Request>,
+        asked: &mut Asked,
         out: &mut Vec<Effect>,
     ) -> Option<Bytes> {
         let Scan::Message(head) = head::scan(&element) else {
@@ -96,17 +117,16 @@ impl Slot {
                 if let Some(request) = self.request(now, &element, &head) {
                     let request = self.manage(&element, &head, request, out)?;
                     self.own.avoid(&request.id.key);
-                    requests.push(*request);
+                    asked.add(*request);
                 }
                 Some(element)
             }
             Kind::Notification => {
                 let named = key(&element, head.request_id.as_ref()).filter(|_| head.method == Method::Cancelled);
-                let Some(at) = requests.iter().position(|request| Some(&request.id.key) == named.as_ref()) else {
+                let Some(request) = named.and_then(|id| asked.take(&id)) else {
                     return self.client_notification(now, element, &head, out);
                 };
                 // Both go on together, and nobody is owed an answer.
-                let request = requests.remove(at);
                 self.ended(self.clock, &request, RequestOutcome::Cancelled, out);
                 Some(element)
             }

@@ -1,6 +1,9 @@
 //! Batches, which 2025-03-26 alone has.
 
+use std::time::Duration;
+
 use bytes::Bytes;
+use nix::time::ClockId;
 
 use crate::config::OnCall;
 use crate::core::ids::CallId;
@@ -320,4 +323,25 @@ fn what_stands_behind_the_answer_that_was_a_servers_end_is_not_heard() {
     world.server_says(&format!(r#"[{{"jsonrpc":"2.0","id":{ours},{other}}},{ask}]"#));
     assert_eq!(world.told("handshake_incompatible").len(), 1);
     assert_eq!(world.client_got(), [""; 0]);
+}
+
+/// One client must not hold up the others, nor the end of the program. Were each request looked for among all others, it would cost
+/// many times what it may here.
+#[test]
+fn a_batch_costs_in_proportion_to_its_length() {
+    const MANY: usize = 40_000;
+    let busy = || ClockId::CLOCK_THREAD_CPUTIME_ID.now().unwrap();
+    let begin = busy();
+    let requests = (1..=MANY).map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x/y"}}"#));
+    let requests = requests.collect::<Vec<_>>().join(",");
+    let cancels = (1..=MANY).rev().map(|id| cancel_line(&id.to_string())).collect::<Vec<_>>().join(",");
+    let mut world = open();
+    world.say(&format!("[{requests},{cancels}]"));
+    assert_eq!((world.slot.in_flight(), world.server_got().len()), (0, 1));
+    world.next.push_back(Script::deaf());
+    world.server_dies();
+    world.say(&format!("[{requests}]"));
+    assert_eq!(world.client_got().len(), MANY, "more than may wait");
+    let took = Duration::from(busy() - begin);
+    assert!(took < secs(20), "{took:?}");
 }
