@@ -17,8 +17,8 @@ use super::backoff::Backoff;
 use super::ids::{Generation, Token};
 use crate::config;
 
-/// A shorter delay that is held is none: attempts that nobody asked for would follow each other without a pause and without end.
-const SHORTEST_HELD: Duration = Duration::from_millis(10);
+/// Attempts that nobody asked for are so far apart at the least once the last delay is held: there may be no end of them.
+const SHORTEST_HELD: Duration = Duration::from_millis(20);
 
 /// What the configuration says about the lifecycle.
 #[derive(Debug, Clone)]
@@ -333,14 +333,12 @@ impl Lifecycle {
         Phase::Attempting
     }
 
-    /// WAIT: takes the next delay of the row; no delay is an attempt at once, but where it is held only as soon as one that a
-    /// request causes.
+    /// WAIT: takes the next delay of the row; no delay is an attempt at once, unless it is held.
     fn wait(&mut self, now: Instant, reason: Reason, out: &mut Vec<Action>) -> Phase {
         let held = self.backoff.is_held();
         let mut delay = self.backoff.next_delay(self.random.f64());
-        if held && delay < SHORTEST_HELD {
-            let interval = self.policy.restart.min_attempt_interval.max(SHORTEST_HELD);
-            delay = self.apart(interval, now).saturating_duration_since(now).max(delay);
+        if held {
+            delay = self.apart(SHORTEST_HELD, now).saturating_duration_since(now).max(delay);
         }
         let attempt = self.backoff.attempts() + 1;
         out.push(Action::Notice(Notice::Reconnecting { attempt, delay, reason }));

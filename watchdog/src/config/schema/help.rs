@@ -24,10 +24,7 @@ pub(super) const SERVER: &[(&str, &str)] = &[
     ("restart.max_attempts", "Failed attempts in a row until the server has failed for good"),
     ("restart.jitter", "Spread of a delay: 0.1 is ten percent either way"),
     ("restart.min_uptime", "Connected for so long, and the row of attempts is forgotten"),
-    (
-        "restart.min_attempt_interval",
-        "Attempts that requests cause are at least so far apart, and others too once the delay that is held is 0s",
-    ),
+    ("restart.min_attempt_interval", "Attempts that requests cause are at least so far apart"),
     (
         "restart.on_call",
         "A request while the server is down causes an attempt, waits for the next one, or gets an error",
