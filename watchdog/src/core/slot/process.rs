@@ -86,7 +86,6 @@ impl Slot {
         }
         self.failure = super::Failure { error: Some(why), ending: None, tail: Vec::new() };
         self.lost_at = Some(now);
-        self.emit_cannot_start(out);
         // Whatever its pipe has taken, nobody was there to read it.
         let early = std::mem::take(&mut self.early);
         if !may_have_run {
@@ -96,6 +95,7 @@ impl Slot {
             self.event(now, Event::AttemptFailed(generation), out);
             return;
         }
+        self.emit_cannot_start(out);
         let waiting = self.hold.take_all().into_iter().flat_map(|held| held.requests);
         let waiting: Vec<_> = self.ledger.drain().into_iter().chain(waiting).collect();
         for mut request in waiting {

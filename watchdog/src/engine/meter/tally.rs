@@ -118,8 +118,7 @@ impl Tally {
                 self.connected(now, generation);
             }
             EventKind::ServerDisconnected { reason, exit, .. } => self.disconnected(now, reason, exit.as_ref()),
-            // A program that cannot be executed makes an event of its own before that of the attempt.
-            EventKind::McpRestartFailed { reason, .. } if reason != "cannot-start" => {
+            EventKind::McpRestartFailed { .. } => {
                 self.attempts.add("failure");
                 if self.down_since.is_some() {
                     self.reconnects.add("failure");

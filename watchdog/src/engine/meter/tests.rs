@@ -32,8 +32,8 @@ fn disconnected(reason: &'static str, exit: Option<Ending>) -> E {
     E::ServerDisconnected { intentional: false, reason: reason.into(), exit }
 }
 
-fn attempt_failed(reason: &'static str) -> E {
-    E::McpRestartFailed { attempt: 1, reason: reason.into(), last_error: String::new(), is_error: true }
+fn attempt_failed() -> E {
+    E::McpRestartFailed { attempt: 1, reason: "start-failure".into(), last_error: String::new(), is_error: true }
 }
 
 /// Folds events, each with its second and its generation.
@@ -58,7 +58,7 @@ fn an_outage_with_a_failed_attempt() {
         (10, 1, exited),
         (10, 1, disconnected("transport-exit", Some(Ending::Signal(9)))),
         (10, 2, starting()),
-        (12, 2, attempt_failed("start-failure")),
+        (12, 2, attempt_failed()),
         (15, 3, starting()),
         (16, 3, reconnected()),
     ]);
@@ -72,12 +72,7 @@ fn an_outage_with_a_failed_attempt() {
 
 #[test]
 fn a_server_that_never_starts_is_no_outage() {
-    let tally = fold([
-        (0, 1, starting()),
-        (0, 1, attempt_failed("cannot-start")),
-        (0, 1, attempt_failed("start-failure")),
-        (5, 2, starting()),
-    ]);
+    let tally = fold([(0, 1, starting()), (0, 1, attempt_failed()), (5, 2, starting())]);
     assert_eq!(counts(&tally.restarts), [("start-failure", 1)]);
     assert_eq!(counts(&tally.attempts), [("failure", 1)]);
     assert_eq!(counts(&tally.reconnects), []);

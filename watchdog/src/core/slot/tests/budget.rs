@@ -225,6 +225,8 @@ fn a_command_that_cannot_be_executed_ends_the_first_start() {
     world.server_cannot_start(Exit::NotFound);
     let data = refused(&world.client_got_one(), "0.0", -31005);
     assert_eq!((&data["sent"], &data["lastError"]), (&false.into(), &"no such program".into()));
+    let told = world.told("mcp_restart_failed");
+    assert_eq!((told.len(), &told[0]["reason"]), (1, &"cannot-start".into()));
     assert_eq!(world.exit, Some(Exit::NotFound));
 }
 
@@ -247,6 +249,8 @@ fn a_command_that_vanishes_later_is_a_failed_attempt() {
     world.call("1", "t");
     world.server_cannot_start(Exit::NotFound);
     refused(&world.client_got_one(), "1", -31006);
+    let told = world.told("mcp_restart_failed");
+    assert_eq!((told.len(), &told[0]["lastError"]), (1, &"no such program".into()), "an attempt fails once");
     assert_eq!(world.exit, None);
     world.advance(secs(1));
     assert!(world.slot.lifecycle().is_connected());
