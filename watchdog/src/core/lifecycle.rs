@@ -17,8 +17,10 @@ use super::backoff::Backoff;
 use super::ids::{Generation, Token};
 use crate::config;
 
-/// Attempts that nobody asked for are so far apart at the least once the last delay is held: there may be no end of them.
-const SHORTEST_HELD: Duration = Duration::from_millis(20);
+/// A shorter delay that is held is none: attempts that nobody asked for would follow each other without a pause and without end.
+const SHORTEST_HELD: Duration = Duration::from_millis(10);
+/// Those are so far apart instead, or as far as attempts that requests cause, if that is less.
+const HELD_APART: Duration = Duration::from_millis(200);
 
 /// What the configuration says about the lifecycle.
 #[derive(Debug, Clone)]
@@ -337,8 +339,9 @@ impl Lifecycle {
     fn wait(&mut self, now: Instant, reason: Reason, out: &mut Vec<Action>) -> Phase {
         let held = self.backoff.is_held();
         let mut delay = self.backoff.next_delay(self.random.f64());
-        if held {
-            delay = self.apart(SHORTEST_HELD, now).saturating_duration_since(now).max(delay);
+        if held && delay < SHORTEST_HELD {
+            let apart = self.policy.restart.min_attempt_interval.clamp(SHORTEST_HELD, HELD_APART);
+            delay = self.apart(apart, now).saturating_duration_since(now).max(delay);
         }
         let attempt = self.backoff.attempts() + 1;
         out.push(Action::Notice(Notice::Reconnecting { attempt, delay, reason }));

@@ -1,7 +1,7 @@
 //! Rules that span several cells of the table.
 
 use super::*;
-use crate::core::lifecycle::SHORTEST_HELD;
+use crate::core::lifecycle::{HELD_APART, SHORTEST_HELD};
 
 #[test]
 fn s183_the_budget_continues_across_cycles_until_permanent_failure() {
@@ -27,8 +27,8 @@ fn s183_the_budget_continues_across_cycles_until_permanent_failure() {
 /// The processor and the log would be full of attempts that nobody asked for.
 #[test]
 fn no_delay_without_end_keeps_attempts_a_little_apart() {
-    let apart = SHORTEST_HELD;
-    for interval in [secs(3), Duration::ZERO] {
+    let some = Duration::from_millis(50);
+    for (interval, apart) in [(secs(3), HELD_APART), (some, some), (Duration::ZERO, SHORTEST_HELD)] {
         for delays in [
             Delays::Schedule(vec![Duration::ZERO]),
             Delays::Schedule(vec![secs(0), Duration::from_nanos(1)]),
