@@ -70,6 +70,7 @@ pub(crate) fn keep_the_dead() {
 
 /// Gives the signals of a fault their default action. Rust's own handlers are there to tell of an overflown stack, and swallow
 /// the first such signal that no fault has caused: `raise(SIGSEGV)` would return.
+#[cfg(feature = "plugins")]
 pub(crate) fn die_of_faults() {
     for signal in [libc::SIGSEGV, libc::SIGBUS] {
         set(signal, libc::SIG_DFL);
