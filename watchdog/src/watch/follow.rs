@@ -80,13 +80,7 @@ impl Followed {
             if !which(&target) {
                 continue;
             }
-            // What appears before its folder is watched is seen by looking once more.
-            let mut watched = None;
-            while let Some(anchor) = target.anchor().filter(|anchor| watched.as_deref() != Some(*anchor)) {
-                let anchor = anchor.to_owned();
-                self.watch(&anchor);
-                watched = Some(anchor);
-            }
+            hold(|| target.anchor().map(Path::to_owned), |anchor| self.watch(anchor));
             if target.path.is_dir() {
                 self.watch_below(&target.path);
             }
@@ -118,12 +112,14 @@ impl Followed {
         self.complain(format!("{} has more than {MOST} folders, the others are not watched", folder.display()));
     }
 
-    fn watch(&mut self, path: &Path) {
+    /// Watches a path; `false` where it is gone again.
+    fn watch(&mut self, path: &Path) -> bool {
         match self.watcher.watch(path, RecursiveMode::NonRecursive) {
-            // What is gone again comes back as an event.
-            Err(error) if !is_gone(&error) => self.complain(format!("{}: {}", path.display(), told(&error))),
-            _ => {}
+            Err(error) if is_gone(&error) => return false,
+            Err(error) => self.complain(format!("{}: {}", path.display(), told(&error))),
+            Ok(()) => {}
         }
+        true
     }
 
     fn tell(&self, path: String) {
@@ -139,10 +135,70 @@ impl Followed {
     }
 }
 
+/// Watches the nearest folder that is there. What appears before it is watched is seen by looking once more; so is what goes away
+/// before that and comes back: no event tells of it.
+fn hold(anchor: impl Fn() -> Option<PathBuf>, mut watch: impl FnMut(&Path) -> bool) {
+    let mut watched = None;
+    for _ in 0..MOST {
+        let Some(anchor) = anchor().filter(|anchor| watched.as_ref() != Some(anchor)) else { return };
+        if watch(&anchor) {
+            watched = Some(anchor);
+        }
+    }
+}
+
 fn is_gone(error: &notify::Error) -> bool {
     match &error.kind {
         notify::ErrorKind::PathNotFound | notify::ErrorKind::WatchNotFound => true,
         notify::ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// What is watched in the end, where these are the nearest folders one after the other, and they are gone again or not when
+    /// they are to be watched. The last one stays.
+    fn held(steps: &[(&str, bool)]) -> Vec<String> {
+        let steps = RefCell::new(VecDeque::from(steps.to_vec()));
+        let mut watched = Vec::new();
+        hold(
+            || steps.borrow().front().map(|(path, _)| path.into()),
+            |path| {
+                let mut steps = steps.borrow_mut();
+                let there = steps[0].1;
+                if steps.len() > 1 {
+                    steps.pop_front();
+                }
+                if there {
+                    watched.push(path.display().to_string());
+                }
+                there
+            },
+        );
+        watched
+    }
+
+    #[test]
+    fn what_goes_away_before_it_is_watched_and_comes_back_is_watched() {
+        assert_eq!(held(&[("/a/dist", false), ("/a/dist", true)]), ["/a/dist"]);
+        assert_eq!(held(&[("/a/dist", false), ("/", true), ("/a/dist", false), ("/a", true)]), ["/", "/a"]);
+    }
+
+    #[test]
+    fn what_appears_before_its_folder_is_watched_is_watched_too() {
+        assert_eq!(held(&[("/", true), ("/a", true), ("/a/dist", true)]), ["/", "/a", "/a/dist"]);
+        assert_eq!(held(&[("/a", true)]), ["/a"]);
+        assert!(held(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_always_gone_is_not_tried_for_ever() {
+        assert!(held(&[("/a", false)]).is_empty());
     }
 }
