@@ -32,7 +32,15 @@ impl Slot {
     pub(super) fn resume_parked(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.parked_until = None;
         for line in std::mem::take(&mut self.parked) {
-            self.client_says(now, line.into(), out);
+            match head::elements(&line) {
+                // The session has changed meanwhile: what it has no batches for any more is said one by one.
+                Some(elements) if !self.session.batches() => {
+                    for span in elements {
+                        self.client_says(now, line.slice(span).into(), out);
+                    }
+                }
+                _ => self.client_says(now, line.into(), out),
+            }
         }
     }
 
