@@ -66,8 +66,6 @@ pub struct Child {
     /// Who is left to us when the guard is gone.
     orphans: Orphans,
     reported: Reported,
-    /// Whether the guard has gone without a word on whether the program runs.
-    untold: bool,
     stage: Stage,
     events: VecDeque<ChildEvent>,
     /// When the guard counts as hung.
@@ -80,6 +78,8 @@ enum Reported {
     Nothing,
     Start,
     End,
+    /// The end, and whether it ever ran is not known: the guard has gone without a word.
+    Untold,
 }
 
 #[derive(Debug)]
@@ -138,7 +138,6 @@ impl Child {
             fence,
             orphans: Orphans { leader: None, cgroup },
             reported: Reported::Nothing,
-            untold: false,
             stage: Stage::Starting(spawner::spawn(guard)),
             events: VecDeque::new(),
             overdue: None,
@@ -230,7 +229,7 @@ impl Child {
     /// Whether the program may have run although it is told that it cannot: the guard went before it could say so.
     #[must_use]
     pub const fn may_have_run(&self) -> bool {
-        self.untold
+        matches!(self.reported, Reported::Untold)
     }
 
     /// The guard, the parent of the tree (for [`super::facts::Processes`]): there once there is a [`pid`](Self::pid).
@@ -317,13 +316,15 @@ impl Child {
     fn conclude_leader(&mut self) {
         match self.reported {
             Reported::Nothing => {
-                self.untold = true;
+                self.reported = Reported::Untold;
                 self.events.push_back(ChildEvent::CannotStart { errno: libc::EPIPE, step: Step::Guard });
             }
-            Reported::Start => self.events.push_back(ChildEvent::Exited(Ending::Signal(libc::SIGKILL))),
-            Reported::End => {}
+            Reported::Start => {
+                self.reported = Reported::End;
+                self.events.push_back(ChildEvent::Exited(Ending::Signal(libc::SIGKILL)));
+            }
+            Reported::End | Reported::Untold => {}
         }
-        self.reported = Reported::End;
     }
 
     /// The guard cannot be started, or not in time. One that appears all the same finds nobody at the other end and starts nothing.

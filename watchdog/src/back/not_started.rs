@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::Fence;
-use super::facts::Processes;
 use super::runtime::{News, Runtime};
 use crate::exit::Exit;
 use crate::wire::lines::Line;
@@ -59,16 +57,4 @@ impl Runtime for NotStarted {
     }
 
     fn kill(&mut self) {}
-
-    fn stderr_tail(&self, _: usize) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn fence(&self) -> Option<&Fence> {
-        None
-    }
-
-    fn processes(&self) -> Option<Processes> {
-        None
-    }
 }

@@ -75,10 +75,16 @@ pub trait Runtime: Send {
     fn kill(&mut self);
     /// Sends a signal to its main process, where it has one here that runs.
     fn signal(&mut self, _: i32) {}
-    /// The last lines of its stderr, oldest first, at most so many.
-    fn stderr_tail(&self, lines: usize) -> Vec<String>;
+    /// The last lines of its stderr, oldest first, at most so many; where it has processes here.
+    fn stderr_tail(&self, _lines: usize) -> Vec<String> {
+        Vec::new()
+    }
     /// What holds its processes together, where it has any here.
-    fn fence(&self) -> Option<&Fence>;
+    fn fence(&self) -> Option<&Fence> {
+        None
+    }
     /// Its processes, where it has any here.
-    fn processes(&self) -> Option<Processes>;
+    fn processes(&self) -> Option<Processes> {
+        None
+    }
 }

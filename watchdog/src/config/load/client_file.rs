@@ -1,5 +1,5 @@
-//! A client's own file (`mcpServers`, VS Code's `servers` and their like) in the place of a configuration: it is read as `mcp-watchdog import`
-//! would write it.
+//! A client's own file (`mcpServers`, VS Code's `servers` and their like) in the place of a configuration: it is read as
+//! `mcp-watchdog import` would write it.
 
 use std::path::Path;
 

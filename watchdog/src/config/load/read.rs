@@ -54,15 +54,14 @@ fn unknown(path: &[Step], key: &str, fields: &[&str]) -> String {
                 and `mcp-watchdog wrap` puts the watchdog in front of its servers"
             .to_owned();
     }
-    let section = section(path);
-    if let Some(place) = place(&section, key) {
+    let (section, keys) = (section(path), keys::server());
+    if let Some(place) = place(section.as_deref(), key, &keys) {
         return format!("unknown field {}: its place is {place}", quoted(key));
     }
     let near = hint::did_you_mean(key, fields.iter().copied());
     if !near.is_empty() {
         return format!("unknown field {}{near}", quoted(key));
     }
-    let keys = keys::server();
     let paths: Vec<&str> = keys.iter().map(|key| key.path.as_str()).collect();
     let near = hint::nearest_key(key, &paths).map(|found| match &section {
         Some(_) => format!(" (did you mean \"{found}\"?)"),
@@ -81,13 +80,13 @@ fn section(path: &[Step]) -> Option<String> {
 }
 
 /// Where a key stands that is spelled as it should be, and is not here.
-fn place(section: &Option<String>, key: &str) -> Option<String> {
-    let begins = |keys: Vec<keys::Key>| keys.iter().any(|known| known.path.split('.').next() == Some(key));
-    if begins(keys::server()) {
+fn place(section: Option<&str>, key: &str, of_servers: &[keys::Key]) -> Option<String> {
+    let begins = |keys: &[keys::Key]| keys.iter().any(|known| known.path.split('.').next() == Some(key));
+    if begins(of_servers) {
         return Some(match section {
             Some(section) => format!("`{section}.{key}`"),
             None => format!("`servers.NAME.{key}`, or `defaults.{key}` for all servers"),
         });
     }
-    begins(keys::top()).then(|| format!("the top of the file, beside `servers`: `{key}`"))
+    begins(&keys::top()).then(|| format!("the top of the file, beside `servers`: `{key}`"))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::back::runtime::{Back, News, Runtime};
-use crate::back::{Fence, StartError, facts};
+use crate::back::{StartError, facts};
 use crate::config::Server;
 use crate::telemetry::LogHandle;
 use crate::wire::lines::Line;
@@ -111,14 +111,6 @@ impl Runtime for Fake {
     }
 
     fn kill(&mut self) {}
-
-    fn stderr_tail(&self, _: usize) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn fence(&self) -> Option<&Fence> {
-        None
-    }
 
     fn processes(&self) -> Option<facts::Processes> {
         let mut state = self.0.lock().unwrap();

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 
 use super::{Stage, stage_of};
+use crate::back::StartError;
 use crate::back::runtime::{Back, News, Runtime};
-use crate::back::{Fence, StartError, facts};
 use crate::config::{Delays, Server, Start};
 use crate::core::slot::Role;
 use crate::core::testing::{INITIALIZE, millis, secs, server as usual};
@@ -46,18 +46,6 @@ impl Runtime for Given {
     }
 
     fn kill(&mut self) {}
-
-    fn stderr_tail(&self, _: usize) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn fence(&self) -> Option<&Fence> {
-        None
-    }
-
-    fn processes(&self) -> Option<facts::Processes> {
-        None
-    }
 }
 
 /// Starts that fail so many times, and then one that does not.

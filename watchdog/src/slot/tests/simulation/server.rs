@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::world::Shared;
+use crate::back::StartError;
 use crate::back::runtime::{Back, News, Runtime};
-use crate::back::{Fence, StartError, facts};
 use crate::config::Server;
 use crate::core::ending::Ending;
 use crate::core::slot::Lost;
@@ -373,13 +373,5 @@ impl Runtime for Process {
 
     fn stderr_tail(&self, _: usize) -> Vec<String> {
         vec!["it was not me".to_owned()]
-    }
-
-    fn processes(&self) -> Option<facts::Processes> {
-        None
-    }
-
-    fn fence(&self) -> Option<&Fence> {
-        None
     }
 }
