@@ -36,7 +36,7 @@ impl Door {
         Self { entrances, max_line, pause: None }
     }
 
-    /// The next client. While `taken`, those who come are told `turned_away`, and their streams end.
+    /// The next client. While `taken`, those who come are told the line `turned_away`, and their streams end.
     pub fn poll_client(&mut self, cx: &mut Context<'_>, taken: bool, turned_away: &dyn Fn() -> Bytes) -> Poll<Client> {
         if let Some(pause) = &mut self.pause {
             std::task::ready!(pause.as_mut().poll(cx));
@@ -48,7 +48,7 @@ impl Door {
                     Ok((stream, _)) if !is_welcome(&stream) => continue,
                     Ok((stream, _)) if taken => {
                         // A fresh socket takes so little at once, and one that does not is gone.
-                        _ = stream.try_write(&turned_away());
+                        _ = stream.try_write(&[&turned_away()[..], b"\n"].concat());
                         continue;
                     }
                     Ok((stream, _)) => client(stream, self.max_line),

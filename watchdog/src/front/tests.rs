@@ -16,7 +16,7 @@ fn open() -> (TempDir, PathBuf, Front) {
 }
 
 fn turned_away() -> Bytes {
-    Bytes::from_static(b"another one is there\n")
+    Bytes::from_static(b"another one is there")
 }
 
 async fn input(front: &mut Front) -> Input {
