@@ -111,6 +111,8 @@ pub(super) enum Kind<'a> {
     Command(&'a Item, Option<&'a Item>),
     /// A server behind a URL.
     Remote,
+    /// A server that an extension of the client brings, as in Zed: here are its settings alone.
+    Extension,
     /// Neither; the reason.
     Other(&'static str),
 }
@@ -124,8 +126,13 @@ pub(super) fn kind(entry: &Item) -> Kind<'_> {
         return if is_remote(transport) { Kind::Remote } else { Kind::Other("has a `type` that is not known") };
     }
     let Some(command) = entry.get("command") else {
-        let remote = URLS.iter().any(|key| entry.get(key).is_some());
-        return if remote { Kind::Remote } else { Kind::Other("has no `command`") };
+        return if URLS.iter().any(|key| entry.get(key).is_some()) {
+            Kind::Remote
+        } else if is_of_extension(entry) {
+            Kind::Extension
+        } else {
+            Kind::Other("has no `command`")
+        };
     };
     if command.as_text().is_none_or(str::is_empty) {
         return Kind::Other("has a `command` that is not text");
@@ -135,6 +142,11 @@ pub(super) fn kind(entry: &Item) -> Kind<'_> {
         None | Some(Value::Null | Value::List(_)) => Kind::Command(command, args),
         Some(_) => Kind::Other("has `args` that are not a list"),
     }
+}
+
+/// Whether an entry only sets what a server of an extension is to do.
+fn is_of_extension(entry: &Item) -> bool {
+    entry.get("settings").is_some() || entry.get("source").and_then(Item::as_text) == Some("extension")
 }
 
 /// The keys for the URL of a remote server.

@@ -69,11 +69,16 @@ pub(crate) fn import(document: &Document<'_>, request: &Request<'_>) -> Result<I
     let mut sections = Mapping::new();
     for (name, path, item) in servers {
         let mut notes = entry::Notes { server: path.to_string(), warnings: &mut warnings, errors: &mut errors };
-        let section = entry::section(item, request, &mut notes);
-        sections.insert(Value::from(name), Value::Mapping(section));
+        if let Some(section) = entry::section(item, request, &mut notes) {
+            sections.insert(Value::from(name), Value::Mapping(section));
+        }
     }
     if !errors.is_empty() {
         return Err(errors);
+    }
+    if sections.is_empty() {
+        // All of them were left out, and the warnings say why.
+        return Err(warnings);
     }
     let yaml = print(sections, request.source).map_err(|error| vec![error])?;
     Ok(Imported { yaml, warnings })

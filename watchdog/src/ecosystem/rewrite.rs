@@ -108,6 +108,7 @@ fn one(document: &Document<'_>, entry: &Item, name: &str, change: &Change) -> Re
     let (command, args) = match client::kind(entry) {
         Kind::Command(command, args) => (command, args),
         Kind::Remote => return Err("is remote: there is no command to supervise".to_owned()),
+        Kind::Extension => return Err("belongs to an extension of the client, which knows its command".to_owned()),
         Kind::Other(reason) => return Err(reason.to_owned()),
     };
     let text = command.as_text().unwrap_or_default();

@@ -32,15 +32,19 @@ const SILENT: [&str; 2] = ["source", "command"];
 /// client gives up.
 const MARGIN: f64 = 1.5;
 
-/// The section of one server.
-pub(super) fn section(entry: &Item, request: &Request<'_>, notes: &mut Notes<'_>) -> Mapping {
+/// The section of one server, unless there can be none, which is noted.
+pub(super) fn section(entry: &Item, request: &Request<'_>, notes: &mut Notes<'_>) -> Option<Mapping> {
     let mut made = Made { section: Mapping::new(), request, notes };
     match client::kind(entry) {
         Kind::Command(command, args) => made.command(command, args),
         Kind::Remote => made.notes.warn("is remote, and this version runs servers that are commands"),
+        Kind::Extension => {
+            made.notes.warn("is left out: it belongs to an extension of the client, which knows its command");
+            return None;
+        }
         Kind::Other(reason) => {
             made.notes.error(reason);
-            return made.section;
+            return None;
         }
     }
     for Entry { key, item, .. } in entry.entries() {
@@ -52,7 +56,7 @@ pub(super) fn section(entry: &Item, request: &Request<'_>, notes: &mut Notes<'_>
     if let Some(ours) = entry.get("x-mcp-watchdog") {
         made.ours(ours);
     }
-    made.section
+    Some(made.section)
 }
 
 struct Made<'a, 'n> {

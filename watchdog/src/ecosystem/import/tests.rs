@@ -200,6 +200,20 @@ fn what_has_no_meaning_here_is_an_error_that_names_the_entry() {
 }
 
 #[test]
+fn what_an_extension_brings_is_left_out_beside_others_and_an_error_alone() {
+    let text = r#"{"context_servers": {
+        "own": {"source": "custom", "command": "a"},
+        "theirs": {"source": "extension", "settings": {}},
+        "older": {"settings": {"command": "x"}}
+    }}"#;
+    let made = imported(text, Format::Json, &REQUEST);
+    assert!(made.yaml.ends_with("servers:\n  own:\n    command: a\n"), "{}", made.yaml);
+    let told = |name| format!("{name}: is left out: it belongs to an extension of the client, which knows its command");
+    assert_eq!(made.warnings, [told("theirs"), told("older")]);
+    assert_eq!(errors(text, &Request { server: Some("theirs"), ..REQUEST }), [told("theirs")]);
+}
+
+#[test]
 fn one_server_can_be_chosen() {
     let text = r#"{"mcpServers": {"one": {"command": "a"}, "two": {"command": "${input:x}"}}}"#;
     let request = |server| Request { server: Some(server), ..REQUEST };
