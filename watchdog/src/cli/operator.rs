@@ -30,7 +30,7 @@ const SOON: Duration = Duration::from_secs(5);
 /// Whom a command means.
 #[derive(Debug, Args)]
 pub(super) struct Target {
-    /// The server. Without it `status`, `events` and `health` mean all of them, the others the only one that runs
+    /// The server. Without it, the only one that runs; `status` means all of them, `events` and `health` those of the only watchdog
     #[arg(value_name = "NAME")]
     pub(super) name: Option<String>,
 
@@ -62,7 +62,7 @@ pub struct Operate {
 pub(super) enum Task {
     /// Show how the servers of running watchdogs are
     Status(status::Arguments),
-    /// Start a server again now, whatever its state
+    /// Start a server again now, unless it is disabled
     Retry(retry::Arguments),
     /// Switch a server on
     Enable(enable::Arguments),
