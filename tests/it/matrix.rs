@@ -1,4 +1,4 @@
-//! The survivors matrix: for each event of the table "What happens to processes" in the README, and each kind of isolation, who
+//! The survivors matrix: for each event of the table "What happens to processes" in docs/processes.md, and each kind of isolation, who
 //! of a server's family is left. All members are deaf to every polite signal.
 //!
 //! Rows about restarts, stops and storms are in [`crate::survivors`], those about an init with the container's own kernel in

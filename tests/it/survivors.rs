@@ -1,5 +1,5 @@
 //! What is left of the server's processes, for each way in which the watchdog, its guard or the server can end: the rows of
-//! the guarantee table in the README, with real processes.
+//! the guarantee table in docs/processes.md, with real processes.
 //!
 //! The fixture's `stubborn`, `session` and `daemon` children ignore TERM, left the group, and forked twice; each life
 //! tells when a process of an earlier one still runs, which [`harness::Session::finish`] checks.
