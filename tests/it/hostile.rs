@@ -341,6 +341,34 @@ fn batches_of_every_kind() {
     raw.finish();
 }
 
+/// Batches that are longer than a line may be: each request is answered for itself, whoever wrote too much.
+#[test]
+fn of_a_batch_that_is_too_long_each_request_is_answered() {
+    const MANY: usize = 8;
+    let batch = |first: usize, tool: &str, text: &str| {
+        let calls = (first..first + MANY).map(|id| tool_call(id, tool, json!({ "text": text })).to_string());
+        format!("[{}]\n", calls.collect::<Vec<_>>().join(","))
+    };
+    let refused = |raw: &mut Raw, first: usize, sent: bool| {
+        for id in first..first + MANY {
+            let answer: Value = serde_json::from_str(&raw.line()).expect("JSON");
+            let error = &answer["error"];
+            assert_eq!(
+                (&answer["id"], &error["code"], &error["data"]["sent"]),
+                (&json!(id), &json!(-31008), &json!(sent))
+            );
+        }
+    };
+    let script = json!({ "rules": [{ "on": "tools/call", "tool": "long", "do": [{ "big": 3000 }] }] });
+    let mut raw = Raw::start(&["--set", "limits.max_line=16KiB"], &[FIXTURE], &script, "2025-03-26");
+    raw.write(batch(10, "echo", &"x".repeat(3000)).as_bytes());
+    refused(&mut raw, 10, false);
+    raw.write(batch(20, "long", "").as_bytes());
+    refused(&mut raw, 20, true);
+    assert_eq!(raw.before_a_call("after"), [""; 0]);
+    raw.finish();
+}
+
 /// One read brings far more lines than are taken in one go, and nothing comes after it.
 #[test]
 fn a_burst_of_short_lines_is_passed_on_to_the_last_either_way() {

@@ -5,9 +5,8 @@ use memchr::memchr;
 
 use super::ahead::Ahead;
 use super::framed::{Framed, Seen};
-use super::id::Id;
 use super::outline::Outline;
-pub use super::outline::OversizedKind;
+pub use super::outline::{OversizedKind, OversizedMessage};
 
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Bytes of a line that do not count against its limit: a byte order mark and a carriage return.
@@ -34,10 +33,8 @@ pub enum Line {
 pub struct Oversized {
     /// Its length in bytes, without the LF.
     pub len: u64,
-    /// Its id, wherever in the message that stood. An id of more than 1 KiB is not found.
-    pub id: Option<Id>,
-    /// What it was.
-    pub kind: OversizedKind,
+    /// The messages in it: one, or those of a batch as far as they are kept (about a hundred thousand); none where it is not JSON.
+    pub messages: Vec<OversizedMessage>,
 }
 
 /// Splits a stream into lines. A reader fills [`Lines::spare`], then takes lines until there is none: the iterator goes
@@ -229,8 +226,7 @@ impl Discarded {
     }
 
     fn end(self) -> Oversized {
-        let (kind, id) = self.outline.end();
-        Oversized { len: self.len, id, kind }
+        Oversized { len: self.len, messages: self.outline.end() }
     }
 }
 

@@ -1,16 +1,13 @@
-//! The id and kind of a message that is too long to be kept, found while its bytes stream by.
-//!
-//! Works like [`scan`](super::head::scan) at the top level only, chunk by chunk, in constant memory.
+//! The ids and kinds of the messages in a line that is too long to be kept, found while its bytes stream by.
 
-use memchr::memchr2;
+mod message;
 
+use self::message::{Message, Progress};
 use super::id::Id;
-use super::read::{is_scalar, is_scalar_byte, is_space};
-use super::skip::{Skip, Step};
-use super::text;
+use super::read::is_space;
 
-/// Longest spelling of an id that is found, and of a name that is compared; in bytes.
-const HELD_MAX: usize = 1024;
+/// What is kept of the messages of a batch, in bytes: a line without an end must not fill the memory. What comes after is not found.
+const KEPT: usize = 16 << 20;
 
 /// What kind of message an outline shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,211 +18,104 @@ pub enum OversizedKind {
     Notification,
     /// It has a result or an error.
     Response,
-    /// It is a batch, no message, or not JSON.
+    /// It is no message.
     Unknown,
+}
+
+/// What is known of a message in a line beyond the limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OversizedMessage {
+    /// What it was.
+    pub kind: OversizedKind,
+    /// Its id, wherever in the message that stood. An id of more than 1 KiB is not found.
+    pub id: Option<Id>,
 }
 
 /// Reads one line, piece by piece.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     at: At,
-    /// Whether the next byte of a string is escaped.
-    escaped: bool,
-    /// The string or scalar that is being read, as far as it matters.
-    held: Vec<u8>,
-    member: Member,
-    id: Option<Id>,
-    method: bool,
-    response: bool,
+    batch: bool,
+    found: Vec<OversizedMessage>,
+    /// How much [`Self::found`] takes, in bytes.
+    kept: usize,
 }
 
 /// What comes next.
 #[derive(Debug, Default)]
 enum At {
-    /// The brace that opens the message.
+    /// A message, or the bracket that opens a batch.
     #[default]
     Start,
-    /// The first member, or the end of the object.
+    /// The first message of a batch, or its end.
     First,
-    /// A name.
-    Name,
-    /// The rest of a name.
-    NameText,
-    /// The colon behind a name.
-    Colon,
-    /// A value.
-    Value,
-    /// The rest of a string.
-    Text,
-    /// The rest of a number or literal.
-    Scalar,
-    /// The rest of an object or array.
-    Nested(Skip),
-    /// A comma, or the end of the object.
+    /// A message of a batch.
+    Element,
+    /// The rest of a message.
+    Message(Box<Message>),
+    /// A comma, or the end of the batch.
     Next,
     /// White space to the end of the line.
     End,
-    /// Nothing any more: this is no message.
+    /// Nothing any more: this is not JSON.
     Broken,
-}
-
-/// The member whose value is being read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Member {
-    Id,
-    Method,
-    /// `result` or `error`.
-    Body,
-    #[default]
-    Other,
-}
-
-/// The value of a member, as far as it matters.
-enum Value<'a> {
-    Text(&'a [u8]),
-    Scalar(&'a [u8]),
-    Nested,
 }
 
 impl Outline {
     /// Takes the next piece of the line.
     pub(super) fn feed(&mut self, mut piece: &[u8]) {
         while let Some(&first) = piece.first() {
-            let used = match self.at {
+            let used = match &mut self.at {
                 At::Broken => return,
-                At::NameText | At::Text => self.text(piece),
-                At::Scalar => self.scalar(piece),
-                At::Nested(ref mut skip) => match skip.feed(piece, 0) {
-                    Step::Open => piece.len(),
-                    Step::Broken => self.go(At::Broken, piece.len()),
-                    Step::Ended(used) => {
-                        self.value(&Value::Nested);
-                        self.go(At::Next, used)
+                At::Message(message) => match message.feed(piece) {
+                    Progress::Open => return,
+                    Progress::Broken => {
+                        self.at = At::Broken;
+                        return;
+                    }
+                    Progress::Ended(used) => {
+                        self.message_ended();
+                        used
                     }
                 },
                 _ if is_space(first) => 1,
-                _ => self.token(first, piece),
+                at => {
+                    let (next, used) = after(at, first);
+                    self.batch |= matches!(next, At::First);
+                    self.at = next;
+                    used
+                }
             };
             piece = piece.get(used..).unwrap_or_default();
         }
     }
 
-    /// The verdict at the end of the line.
-    pub(super) fn end(self) -> (OversizedKind, Option<Id>) {
-        match (&self.at, self.method, self.response) {
-            (At::End, true, _) if self.id.is_some() => (OversizedKind::Request, self.id),
-            (At::End, true, _) => (OversizedKind::Notification, None),
-            (At::End, false, true) => (OversizedKind::Response, self.id),
-            (At::End, false, false) => (OversizedKind::Unknown, self.id),
-            _ => (OversizedKind::Unknown, None),
+    /// The messages that were found, in their order; none where the line is not JSON as a whole.
+    pub(super) fn end(self) -> Vec<OversizedMessage> {
+        if matches!(self.at, At::End) { self.found } else { Vec::new() }
+    }
+
+    fn message_ended(&mut self) {
+        let next = if self.batch { At::Next } else { At::End };
+        let At::Message(message) = std::mem::replace(&mut self.at, next) else { return };
+        let message = message.end();
+        // An id may be kept as it is spelled beside its value.
+        self.kept += size_of::<OversizedMessage>() + message.id.as_ref().map_or(0, |id| 2 * id.raw().len());
+        if self.kept <= KEPT {
+            self.found.push(message);
         }
-    }
-
-    /// Takes one significant byte between strings, scalars and nested values; gives how many bytes it used.
-    fn token(&mut self, byte: u8, piece: &[u8]) -> usize {
-        let next = match (&self.at, byte) {
-            (At::Start, b'{') => At::First,
-            (At::First | At::Name, b'"') => At::NameText,
-            (At::First | At::Next, b'}') => At::End,
-            (At::Next, b',') => At::Name,
-            (At::Colon, b':') => At::Value,
-            (At::Value, b'"') => At::Text,
-            // Both are read again, from this byte on, by the state that they lead to.
-            (At::Value, b'{' | b'[') => return self.go(At::Nested(Skip::default()), 0),
-            (At::Value, _) if is_scalar_byte(byte) => return self.go(At::Scalar, 0),
-            _ => return self.go(At::Broken, piece.len()),
-        };
-        self.go(next, 1)
-    }
-
-    fn go(&mut self, next: At, used: usize) -> usize {
-        self.at = next;
-        used
-    }
-
-    /// Takes the bytes of a string, up to its closing quote if that is there.
-    fn text(&mut self, piece: &[u8]) -> usize {
-        let mut at = usize::from(std::mem::take(&mut self.escaped));
-        while let Some(hit) = piece.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-            at += hit;
-            if piece[at] == b'"' {
-                self.hold(&piece[..at]);
-                self.string_ended();
-                return at + 1;
-            }
-            at += 2;
-        }
-        self.escaped = at > piece.len();
-        self.hold(piece);
-        piece.len()
-    }
-
-    fn string_ended(&mut self) {
-        let held = std::mem::take(&mut self.held);
-        if matches!(self.at, At::NameText) {
-            self.member = Member::of(&held);
-            self.at = At::Colon;
-        } else {
-            self.value(&Value::Text(&held));
-            self.at = At::Next;
-        }
-        self.reuse(held);
-    }
-
-    fn scalar(&mut self, piece: &[u8]) -> usize {
-        let length = piece.iter().take_while(|&&byte| is_scalar_byte(byte)).count();
-        self.hold(&piece[..length]);
-        if length == piece.len() {
-            return length;
-        }
-        let held = std::mem::take(&mut self.held);
-        // A scalar that is too long to be held is a number, if it is anything.
-        self.at = if held.len() > HELD_MAX || is_scalar(&held) { At::Next } else { At::Broken };
-        self.value(&Value::Scalar(&held));
-        self.reuse(held);
-        length
-    }
-
-    fn value(&mut self, value: &Value<'_>) {
-        match self.member {
-            Member::Id => {
-                self.id = match value {
-                    Value::Text(held) | Value::Scalar(held) if held.len() > HELD_MAX => None,
-                    Value::Text(held) => Id::parse(&[b"\"", *held, b"\""].concat()),
-                    Value::Scalar(held) => Id::parse(held),
-                    Value::Nested => None,
-                }
-            }
-            Member::Method => self.method = matches!(value, Value::Text(_)),
-            Member::Body => self.response = true,
-            Member::Other => {}
-        }
-    }
-
-    /// Keeps bytes of a name, scalar or id; more than [`HELD_MAX`] in all only show that there were more.
-    fn hold(&mut self, bytes: &[u8]) {
-        if matches!(self.at, At::Text) && self.member != Member::Id {
-            return;
-        }
-        let room = (HELD_MAX + 1).saturating_sub(self.held.len());
-        self.held.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-
-    fn reuse(&mut self, mut held: Vec<u8>) {
-        held.clear();
-        self.held = held;
     }
 }
 
-impl Member {
-    /// The member of that name, given as it is spelled.
-    fn of(name: &[u8]) -> Self {
-        match &*text::read_lossy(name) {
-            "id" => Self::Id,
-            "method" => Self::Method,
-            "result" | "error" => Self::Body,
-            _ => Self::Other,
-        }
+/// What follows a byte between messages, and how many bytes that took.
+fn after(at: &At, byte: u8) -> (At, usize) {
+    match (at, byte) {
+        (At::Start, b'[') => (At::First, 1),
+        (At::Start | At::First | At::Element, b'{') => (At::Message(Box::default()), 1),
+        (At::First | At::Next, b']') => (At::End, 1),
+        (At::Next, b',') => (At::Element, 1),
+        (At::First | At::Element, _) => (At::Message(Box::new(Message::none())), 0),
+        _ => (At::Broken, 1),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::core::ids::Generation;
 use crate::core::refusal::Code;
 use crate::wire::compose;
 use crate::wire::id::Id;
-use crate::wire::lines::{Oversized, OversizedKind};
+use crate::wire::lines::{Oversized, OversizedKind, OversizedMessage};
 
 impl Slot {
     /// A line of the client that was longer than the limit, and was thrown away.
@@ -18,8 +18,15 @@ impl Slot {
         self.clock = Some(now);
         self.used(now);
         self.emit_oversized("client", line.len, out);
-        let Some(id) = &line.id else { return };
-        match line.kind {
+        for message in &line.messages {
+            self.client_message_dropped(message, out);
+        }
+        self.look_again(now);
+    }
+
+    fn client_message_dropped(&mut self, message: &OversizedMessage, out: &mut Vec<Effect>) {
+        let Some(id) = &message.id else { return };
+        match message.kind {
             OversizedKind::Request | OversizedKind::Unknown => {
                 self.refuse_id(id, Code::MessageTooLarge, "client", false, out);
             }
@@ -31,7 +38,6 @@ impl Slot {
             }
             OversizedKind::Notification => {}
         }
-        self.look_again(now);
     }
 
     /// A line of the server that was longer than the limit, and was thrown away.
@@ -40,8 +46,18 @@ impl Slot {
             return;
         }
         self.emit_oversized("server", line.len, out);
-        let Some(id) = &line.id else { return };
-        match line.kind {
+        for message in &line.messages {
+            // An answer in it may have been its end.
+            if self.hearing == Some(generation) {
+                self.server_message_dropped(now, message, out);
+            }
+        }
+        self.check_due(now, out);
+    }
+
+    fn server_message_dropped(&mut self, now: Instant, message: &OversizedMessage, out: &mut Vec<Effect>) {
+        let Some(id) = &message.id else { return };
+        match message.kind {
             OversizedKind::Request if self.life.live().is_none() => {}
             OversizedKind::Request => out.push(Effect::pass(too_long_for_server(id))),
             OversizedKind::Notification => {}
@@ -49,7 +65,6 @@ impl Slot {
                 self.answer_dropped(now, id, Code::MessageTooLarge, "server", out);
             }
         }
-        self.check_due(now, out);
     }
 }
 

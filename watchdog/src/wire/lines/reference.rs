@@ -14,8 +14,7 @@ pub(crate) fn reference(stream: &[u8], max_line: usize) -> (Vec<Line>, u64) {
         if content.len() > max_line {
             let mut outline = Outline::default();
             outline.feed(without_mark(piece));
-            let (kind, id) = outline.end();
-            return Some(Line::TooLong(Oversized { len: length(piece.len()), id, kind }));
+            return Some(Line::TooLong(Oversized { len: length(piece.len()), messages: outline.end() }));
         }
         let blank = content.trim_ascii().is_empty();
         (!blank).then(|| Line::Whole(Bytes::copy_from_slice(content).into()))

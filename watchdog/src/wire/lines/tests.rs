@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::reference::{reference, split};
 use super::*;
+use crate::wire::id::Id;
 
 fn whole(text: &str) -> Line {
     Line::Whole(Bytes::copy_from_slice(text.as_bytes()).into())
@@ -26,7 +27,7 @@ fn the_limit_counts_the_content_alone() {
     for pieces in [vec![], vec![1; stream.len()]] {
         let (lines, _) = split(stream, 5, pieces);
         assert_eq!(lines[0], whole("12345"));
-        assert!(matches!(&lines[1], Line::TooLong(Oversized { len: 6, id: None, kind: OversizedKind::Unknown })));
+        assert!(matches!(&lines[1], Line::TooLong(Oversized { len: 6, messages }) if messages.is_empty()));
         assert_eq!(lines[2], whole("12345"));
     }
 }
@@ -62,7 +63,8 @@ fn an_oversized_line_streams_by_in_bounded_memory_and_its_id_is_found_at_its_end
             assert_eq!(lines.partial_len(), fed);
         }
     }
-    let oversized = Oversized { len, id: Some(Id::text("last")), kind: OversizedKind::Request };
+    let request = OversizedMessage { id: Some(Id::text("last")), kind: OversizedKind::Request };
+    let oversized = Oversized { len, messages: vec![request] };
     assert_eq!(found, [Line::TooLong(oversized), whole("{}")]);
     assert!(lines.buffer.capacity() <= 2 * READ);
 }

@@ -1,10 +1,12 @@
 use proptest::prelude::*;
 
-use super::super::head::{Kind, Scan, id_at, scan};
+use super::super::head::{Kind, Scan, elements, id_at, scan};
 use super::super::samples;
+use super::message::HELD_MAX;
 use super::*;
+use crate::wire::id::Id;
 
-fn in_pieces(line: &[u8], cuts: &[usize]) -> (OversizedKind, Option<Id>) {
+fn in_pieces(line: &[u8], cuts: &[usize]) -> Vec<OversizedMessage> {
     let mut outline = Outline::default();
     let mut rest = line;
     for &length in cuts {
@@ -16,19 +18,31 @@ fn in_pieces(line: &[u8], cuts: &[usize]) -> (OversizedKind, Option<Id>) {
     outline.end()
 }
 
+fn message(kind: OversizedKind, id: Option<Id>) -> OversizedMessage {
+    OversizedMessage { kind, id }
+}
+
 /// What the scan says of the whole line; `None` where it is not JSON to the scan, which looks deeper.
-fn expected(line: &[u8]) -> Option<(OversizedKind, Option<Id>)> {
+fn expected(line: &[u8]) -> Option<Vec<OversizedMessage>> {
+    match scan(line) {
+        Scan::Batch => elements(line)?.into_iter().map(|span| expected_of_one(&line[span])).collect(),
+        Scan::NotJson => None,
+        _ => Some(vec![expected_of_one(line)?]),
+    }
+}
+
+fn expected_of_one(line: &[u8]) -> Option<OversizedMessage> {
     Some(match scan(line) {
         Scan::Message(head) => {
             let id = id_at(line, head.id.as_ref());
             match head.kind {
-                Kind::Request => (OversizedKind::Request, id),
-                Kind::Notification => (OversizedKind::Notification, None),
-                Kind::Result | Kind::Error => (OversizedKind::Response, id),
+                Kind::Request => message(OversizedKind::Request, id),
+                Kind::Notification => message(OversizedKind::Notification, None),
+                Kind::Result | Kind::Error => message(OversizedKind::Response, id),
             }
         }
-        Scan::NotAMessage(span) => (OversizedKind::Unknown, id_at(line, span.as_ref())),
-        Scan::Batch => (OversizedKind::Unknown, None),
+        Scan::NotAMessage(span) => message(OversizedKind::Unknown, id_at(line, span.as_ref())),
+        Scan::Batch => message(OversizedKind::Unknown, None),
         Scan::NotJson => return None,
     })
 }
@@ -41,7 +55,7 @@ fn the_id_is_found_wherever_it_stands() {
     {
         assert_eq!(
             in_pieces(line.as_bytes(), &vec![1; line.len()]),
-            (OversizedKind::Request, Some(Id::parse("\"é\\u0061\"".as_bytes()).expect("an id")))
+            [message(OversizedKind::Request, Some(Id::parse("\"é\\u0061\"".as_bytes()).expect("an id")))]
         );
     }
 }
@@ -50,18 +64,56 @@ fn the_id_is_found_wherever_it_stands() {
 fn torn_lines_have_no_verdict() {
     let line = br#"{"id":1,"method":"x","params":{"a":[1]}}"#;
     for end in 0..line.len() {
-        assert_eq!(in_pieces(&line[..end], &[]), (OversizedKind::Unknown, None));
+        assert_eq!(in_pieces(&line[..end], &[]), []);
+        assert_eq!(in_pieces(&[b"[", &line[..], b",", &line[..end]].concat(), &[]), []);
     }
     for line in [
         r#"{"id":1,"method":"x"}}"#,
         r#"{"id":1"method":"x"}"#,
         r#"{"id":01,"method":"x"}"#,
-        "[]",
         "text",
+        r#"[{"id":1,"method":"x"}"#,
+        r#"[{"id":1,"method":"x"},]"#,
+        r#"[{"id":1,"method":"x"}]]"#,
+        r#"[{"id":1,"method":"x"}{}]"#,
+        r#"[,{"id":1,"method":"x"}]"#,
         r#"{"id":1,}"#,
     ] {
-        assert_eq!(in_pieces(line.as_bytes(), &[]), (OversizedKind::Unknown, None), "{line}");
+        assert_eq!(in_pieces(line.as_bytes(), &[]), [], "{line}");
     }
+}
+
+#[test]
+fn each_message_of_a_batch_is_found() {
+    let line = br#" [ {"id":1,"method":"x"} ,{"method":"y"}, 7,"a]b" , [{"id":2,"method":"x"}] ,null,{"id":"3","result":{"id":4}},{"id":5} ] "#;
+    let number = |id| Some(Id::from_int(id));
+    let found = [
+        message(OversizedKind::Request, number(1)),
+        message(OversizedKind::Notification, None),
+        message(OversizedKind::Unknown, None),
+        message(OversizedKind::Unknown, None),
+        message(OversizedKind::Unknown, None),
+        message(OversizedKind::Unknown, None),
+        message(OversizedKind::Response, Some(Id::text("3"))),
+        message(OversizedKind::Unknown, number(5)),
+    ];
+    assert_eq!(in_pieces(line, &vec![1; line.len()]), found);
+    assert_eq!(in_pieces(line, &[]), found);
+    assert_eq!(in_pieces(b"[ ]", &[]), []);
+}
+
+#[test]
+fn of_a_batch_without_an_end_so_much_is_kept_and_no_more() {
+    let mut outline = Outline::default();
+    outline.feed(b"[");
+    let element = format!(r#"{{"id":"{}","method":"x"}},"#, r"\u00e9".repeat(HELD_MAX / 6));
+    let each = size_of::<OversizedMessage>() + HELD_MAX;
+    for _ in 0..2 * KEPT / each {
+        outline.feed(element.as_bytes());
+    }
+    outline.feed(br#"{"id":1,"method":"x"}]"#);
+    let found = outline.end();
+    assert!((KEPT / 4..KEPT).contains(&(found.len() * each)), "{}", found.len());
 }
 
 #[test]
@@ -75,22 +127,32 @@ fn memory_is_bounded_whatever_is_long() {
         let mut outline = Outline::default();
         for piece in line.as_bytes().chunks(100) {
             outline.feed(piece);
-            assert!(outline.held.capacity() <= 4 * HELD_MAX);
+            assert!(
+                matches!(&outline.at, At::Message(message) if message.holds() <= 4 * HELD_MAX)
+                    || matches!(outline.at, At::End)
+            );
         }
-        assert_eq!(outline.end(), (OversizedKind::Request, Some(Id::from_int(3))));
+        assert_eq!(outline.end(), [message(OversizedKind::Request, Some(Id::from_int(3)))]);
     }
     for id in [format!("\"{long}\""), long] {
         assert_eq!(
             in_pieces(format!(r#"{{"id":{id},"result":1}}"#).as_bytes(), &[99]),
-            (OversizedKind::Response, None)
+            [message(OversizedKind::Response, None)]
         );
     }
+}
+
+/// Lines, and batches of them.
+fn lines() -> impl Strategy<Value = Vec<u8>> {
+    let line = || prop_oneof![2 => samples::line().prop_map(String::into_bytes), 1 => samples::mutated()];
+    let batch = prop::collection::vec(line(), 0..5).prop_map(|lines| [b"[", &lines.join(&b","[..])[..], b"]"].concat());
+    prop_oneof![line(), batch]
 }
 
 proptest! {
     #[test]
     fn agrees_with_the_scan_in_any_pieces(
-        line in prop_oneof![2 => samples::line().prop_map(String::into_bytes), 1 => samples::mutated()],
+        line in lines(),
         cuts in prop::collection::vec(0_usize..40, 0..60),
     ) {
         let whole = in_pieces(&line, &[]);

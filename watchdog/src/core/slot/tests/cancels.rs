@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::config::StrayStdout;
 use crate::core::testing::{Script, World, answer_line, call_line, cancel_line, id, refused, secs};
-use crate::wire::lines::{Oversized, OversizedKind};
+use crate::wire::lines::{Oversized, OversizedKind, OversizedMessage};
 
 fn open() -> World {
     let mut world = World::new(|_| ());
@@ -146,7 +146,8 @@ const WAYS: [fn(&mut World, &str); 4] = [
         world.tell(|slot, now, out| slot.server_line(now, generation, Bytes::from(line), out));
     },
     |world, raw| {
-        let line = Oversized { id: Some(id(raw)), kind: OversizedKind::Response, len: 100 };
+        let answer = OversizedMessage { id: Some(id(raw)), kind: OversizedKind::Response };
+        let line = Oversized { messages: vec![answer], len: 100 };
         let generation = world.generation();
         world.tell(|slot, now, out| slot.server_oversized(now, generation, &line, out));
     },

@@ -3,9 +3,9 @@
 use crate::config::StrayStdout;
 use crate::core::slot::Slot;
 use crate::core::testing::{
-    INITIALIZE, World, answer_line, call_line, id, millis, raw_id, refused, secs, stateless, value,
+    INITIALIZE, Script, World, answer_line, call_line, id, ids, millis, raw_id, refused, secs, stateless, value,
 };
-use crate::wire::lines::{Oversized, OversizedKind};
+use crate::wire::lines::{Oversized, OversizedKind, OversizedMessage};
 
 fn open() -> World {
     let mut world = World::new(|_| ());
@@ -14,7 +14,12 @@ fn open() -> World {
 }
 
 fn too_long(kind: OversizedKind, raw: Option<&str>) -> Oversized {
-    Oversized { len: 70_000_000, id: raw.map(id), kind }
+    too_long_a_batch(&[(kind, raw)])
+}
+
+fn too_long_a_batch(messages: &[(OversizedKind, Option<&str>)]) -> Oversized {
+    let message = |&(kind, raw): &(_, Option<&str>)| OversizedMessage { kind, id: raw.map(id) };
+    Oversized { len: 70_000_000, messages: messages.iter().map(message).collect() }
 }
 
 /// Ids as clients spell them (wire.md, "Framing").
@@ -150,6 +155,56 @@ fn too_long_an_answer_is_an_error_for_the_request_and_the_server_is_kept() {
 }
 
 #[test]
+fn of_too_long_a_batch_each_message_is_told_as_it_would_be_alone() {
+    let mut world = World::with_servers([Script { version: "2025-03-26", ..Script::default() }], |_| ());
+    world.open();
+    let asked = [
+        (OversizedKind::Request, Some("5")),
+        (OversizedKind::Notification, None),
+        (OversizedKind::Request, Some("\"5\"")),
+        (OversizedKind::Response, Some("7")),
+        (OversizedKind::Unknown, Some("8")),
+    ];
+    world.tell(|slot, now, out| slot.client_oversized(now, &too_long_a_batch(&asked), out));
+    let told = world.client_got();
+    assert_eq!(told.iter().map(|line| raw_id(line)).collect::<Vec<_>>(), ["5", "\"5\"", "8"]);
+    for id in ["1", "2", "3"] {
+        world.call(id, "t");
+    }
+    world.server_got();
+    let generation = world.generation();
+    let answers = [
+        (OversizedKind::Response, Some("2")),
+        (OversizedKind::Request, Some("\"q\"")),
+        (OversizedKind::Response, Some("1")),
+        (OversizedKind::Response, Some("9")),
+    ];
+    world.tell(|slot: &mut Slot, now, out| slot.server_oversized(now, generation, &too_long_a_batch(&answers), out));
+    let told = world.client_got();
+    for (line, id) in told.iter().zip(["2", "1"]) {
+        assert_eq!(refused(line, id, -31008)["sent"], true);
+    }
+    assert_eq!((told.len(), world.slot.in_flight()), (2, 1));
+    let answer = value(&world.server_got()[0]);
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&"q".into(), &(-31008).into()));
+    world.server_answers("3");
+    assert_eq!(world.client_got(), [answer_line("3")]);
+}
+
+#[test]
+fn of_too_long_a_batch_the_rest_is_nobodys_behind_the_answer_that_was_a_servers_end() {
+    let mut world = open();
+    world.next.push_back(Script::deaf());
+    world.server_dies();
+    let ours = ids(&world.server_got()).remove(0);
+    world.lingering = true;
+    let generation = world.generation();
+    let answers = [(OversizedKind::Response, Some(&*ours)), (OversizedKind::Request, Some("\"q\""))];
+    world.tell(|slot: &mut Slot, now, out| slot.server_oversized(now, generation, &too_long_a_batch(&answers), out));
+    assert_eq!((world.client_got(), world.server_got()), (vec![], vec![]));
+}
+
+#[test]
 fn too_long_a_question_is_refused_towards_the_server() {
     let mut world = open();
     world.server_got();
@@ -161,7 +216,7 @@ fn too_long_a_question_is_refused_towards_the_server() {
 
 #[test]
 fn too_long_an_answer_to_initialize_opens_no_session() {
-    let mut world = World::with_servers([crate::core::testing::Script::deaf()], |_| ());
+    let mut world = World::with_servers([Script::deaf()], |_| ());
     world.say(INITIALIZE);
     server_writes(&mut world, OversizedKind::Response, Some("0"));
     refused(&world.client_got_one(), "0.0", -31008);
