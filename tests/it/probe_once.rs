@@ -50,6 +50,15 @@ fn a_command_that_is_not_there_is_said_to_be_so() {
 }
 
 #[test]
+fn a_server_that_ends_at_once_is_said_not_to_start_with_its_own_words() {
+    let command = ["sh", "-c", "echo no licence >&2; exit 3"];
+    let session = Setup::direct(WATCHDOG).options(["probe"]).command(command).start();
+    session.wait_stderr("[mcp] sh: no licence");
+    session.wait_stderr("mcp-watchdog: the server does not start: exit code 3");
+    assert_eq!(session.wait_exit(std::time::Duration::from_secs(20)).code(), Some(1));
+}
+
+#[test]
 fn a_chain_that_cannot_be_is_refused_before_anything_runs() {
     let session = probe(&["--chain", "pong"], json!({}));
     session.wait_stderr("unknown probe type \"pong\"");

@@ -44,7 +44,7 @@ impl Session {
                 self.settle("ping", &Value::Null).await;
                 return Ok(());
             }
-            Err(error) if is_ours(&error) => return Err(told(&error)),
+            Err(error) if is_ours(&error) => return Err(not_there(&error)),
             Err(error) => error,
         };
         let meta = json!({
@@ -114,6 +114,14 @@ impl Session {
 /// Whether the watchdog answered for a server that is not there.
 fn is_ours(error: &Value) -> bool {
     error["data"]["source"] == "mcp-watchdog"
+}
+
+/// Why the watchdog answered for the server. What it says to a client that stays, that there will be another attempt, is not so here.
+fn not_there(error: &Value) -> String {
+    match error["data"]["lastError"].as_str() {
+        Some(why) if error["data"]["code"] == "server_reconnecting" => format!("the server does not start: {why}"),
+        _ => told(error),
+    }
 }
 
 fn told(error: &Value) -> String {
