@@ -1,6 +1,8 @@
 //! What a user types, and what comes back: exit codes, errors, configuration, secrets, and a watchdog behind a watchdog.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -137,6 +139,35 @@ fn exit_codes_126_and_127_when_the_command_cannot_be_started() {
         session.wait_stderr(command);
         session.ended(code);
     }
+}
+
+#[test]
+fn a_folder_of_path_that_may_not_be_searched_is_no_program_that_may_not_be_executed() {
+    const NOBODY: u32 = 65_534;
+    let folder = folder();
+    let (watchdog, closed) = (folder.path().join("mcp-watchdog"), folder.path().join("closed"));
+    fs::copy(WATCHDOG, &watchdog).expect("the program can be copied");
+    fs::create_dir(&closed).expect("a folder can be made");
+    write(folder.path(), "plain", "not a program");
+    let allow = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).expect("modes can be set");
+    allow(folder.path(), 0o755);
+    allow(&closed, 0);
+    let path = format!("{}:{}:/usr/bin:/bin", closed.display(), folder.path().display());
+    for (program, code, why) in
+        [("no-such-program", 127, "cannot find `no-such-program`"), ("plain", 126, "permission denied")]
+    {
+        let mut command = std::process::Command::new(&watchdog);
+        command.args(["--no-control", "--", program]).env("PATH", &path).current_dir(folder.path());
+        // Nothing is closed to root.
+        if nix::unistd::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.stdin(std::process::Stdio::null()).output().expect("the copy can be executed");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+    allow(&closed, 0o700);
 }
 
 #[test]

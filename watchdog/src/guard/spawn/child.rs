@@ -191,7 +191,9 @@ unsafe fn execute(plan: &Plan) -> Failure {
         unsafe { libc::execve(candidate, plan.argv.as_ptr(), plan.env.as_ptr()) };
         last = Errno::last_raw();
         match last {
-            libc::EACCES => denied = true,
+            // A folder of PATH that may not be searched hides what is in it, if anything is, and says nothing.
+            // SAFETY: as above.
+            libc::EACCES => denied |= unsafe { libc::access(candidate, libc::F_OK) } == 0,
             libc::ENOENT | libc::ENOTDIR | libc::ESTALE | libc::ENODEV | libc::ETIMEDOUT => {}
             _ => return failed(last),
         }

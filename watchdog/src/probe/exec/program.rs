@@ -31,7 +31,9 @@ pub(super) fn find(command: &Command) -> Result<(), String> {
         let path = folder.join(OsStr::from_bytes(candidate.as_bytes()));
         match access(&path, AccessFlags::X_OK) {
             Ok(()) if path.is_file() => return Ok(()),
-            Ok(()) | Err(Errno::EACCES) => why = Errno::EACCES,
+            Ok(()) => why = Errno::EACCES,
+            // A folder that may not be searched says nothing.
+            Err(Errno::EACCES) if access(&path, AccessFlags::F_OK).is_ok() => why = Errno::EACCES,
             Err(_) => {}
         }
     }
