@@ -235,6 +235,8 @@ pub enum Loss {
 pub enum Rejection {
     /// The attempt failed; more are scheduled.
     Reconnecting,
+    /// It is down, and requests neither wait nor cause an attempt (`restart.on_call: error`); attempts are scheduled.
+    Down,
     /// The attempt failed and the budget is used up.
     PermanentlyFailed,
     /// Switched off.

@@ -185,9 +185,7 @@ impl Lifecycle {
         let failed = self.has_failed();
         match self.policy.restart.on_call {
             OnCall::Error if failed => Admission::Reject(Rejection::PermanentlyFailed),
-            OnCall::Error if self.connected_once && !self.starts_on_purpose() => {
-                Admission::Reject(Rejection::Reconnecting)
-            }
+            OnCall::Error if self.connected_once && !self.starts_on_purpose() => Admission::Reject(Rejection::Down),
             OnCall::Wait if failed => Admission::Reject(Rejection::PermanentlyFailed),
             OnCall::Error | OnCall::Wait => Admission::Hold,
             OnCall::Attempt => {

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use probe_api::Trigger;
 
+use super::answer::NOT_HELD;
 use super::{Effect, Opening, ProbeReply, RequestOutcome, Slot};
 use crate::core::chain::Latches;
 use crate::core::hold::{Held, with_these};
@@ -227,6 +228,7 @@ impl Slot {
 pub(super) const fn refusal_of(rejection: Rejection) -> (Code, &'static str) {
     match rejection {
         Rejection::Reconnecting => (Code::Reconnecting, "attempt-failed"),
+        Rejection::Down => (Code::Reconnecting, NOT_HELD),
         Rejection::PermanentlyFailed => (Code::PermanentlyFailed, "budget-used-up"),
         Rejection::Disabled => (Code::ServerDisabled, "disabled"),
         Rejection::Closing => (Code::ServerDisconnected, "shutdown"),

@@ -15,6 +15,8 @@ use crate::wire::id::Id;
 pub(super) const DEADLINE: &str = "deadline";
 /// The reason of a refusal for want of a program that can be executed.
 pub(super) const CANNOT_START: &str = "cannot-start";
+/// The reason of a refusal to who was not to wait for a restart.
+pub(super) const NOT_HELD: &str = "not-held";
 /// The reason of a refusal to a caller who has waited long enough for the outcome of a restart.
 const STILL_RESTARTING: &str = "still-restarting";
 
@@ -168,6 +170,9 @@ impl Slot {
             Code::PermanentlyFailed => {
                 format!("MCP server '{server}' has failed for good ({why}); the attempt made for {what} failed too")
             }
+            Code::Reconnecting if reason == NOT_HELD => format!(
+                "MCP server '{server}' is down ({why}) and is being restarted; {what} does not wait for it (restart.on_call), try again later"
+            ),
             Code::Reconnecting => {
                 format!("MCP server '{server}' is down ({why}); it is being restarted, try again later")
             }

@@ -90,8 +90,7 @@ impl Slot {
                 self.keep(now, Held { line, requests: vec![*request], expires: None }, out);
                 self.flush_held(now, out);
             }
-            Admission::Reject(Rejection::Reconnecting | Rejection::PermanentlyFailed)
-                if self.serve_stale(&request, out) => {}
+            Admission::Reject(Rejection::Down | Rejection::PermanentlyFailed) if self.serve_stale(&request, out) => {}
             Admission::Reject(rejection) => {
                 let (code, reason) = refusal_of(rejection);
                 self.refuse(&request, code, reason, out);

@@ -228,7 +228,7 @@ fn what_a_request_meets_while_the_server_is_down_is_configurable() {
     assert_eq!(wait.on(Event::Request), Some(Admission::Hold));
     assert!(!wait.spawned(), "it waits for the attempt that is scheduled");
     let mut error = down(OnCall::Error);
-    assert_eq!(error.on(Event::Request), Some(Admission::Reject(Rejection::Reconnecting)));
+    assert_eq!(error.on(Event::Request), Some(Admission::Reject(Rejection::Down)));
     for machine in [&mut wait, &mut error] {
         machine.ring();
         machine.attempt_fails();

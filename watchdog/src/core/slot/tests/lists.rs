@@ -130,7 +130,10 @@ fn where_calls_meet_an_error_lists_are_served_all_the_same() {
     world.lingering = true;
     world.server_dies();
     world.call("2", "t");
-    refused(&world.client_got_one(), "2", -31006);
+    let line = world.client_got_one();
+    let data = refused(&line, "2", -31006);
+    assert_eq!((&data["reason"], &data["sent"]), (&"not-held".into(), &false.into()), "there was no attempt yet");
+    assert!(line.contains("(signal SIGKILL)") && line.contains("restart.on_call"), "{line}");
     world.request("3", "tools/list");
     assert!(world.client_got_one().contains("\"tools\""));
 }
