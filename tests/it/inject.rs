@@ -85,7 +85,11 @@ fn a_call_that_waits_does_not_hold_up_the_end_for_longer_than_the_drain() {
     let mut session = session();
     session.send(request(1, "tools/list", Value::Null));
     let _ = session.answer(1).result();
-    session.send(tool_call(2, "mcp_watchdog_await_activity", json!({ "timeout_ms": 60_000, "types": ["none"] })));
+    session.send(tool_call(
+        2,
+        "mcp_watchdog_await_activity",
+        json!({ "timeout_ms": 60_000, "types": ["config_rejected"] }),
+    ));
     session.send(tool_call(3, LIST, json!({})));
     let _ = session.answer(3).result();
     session.close_stdin();

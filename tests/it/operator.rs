@@ -332,6 +332,8 @@ fn a_name_finds_its_watchdog() {
     error(&operate_in(folder.path(), "health"), 1);
     let told = error(&operate_in(folder.path(), "status c"), 4);
     assert!(told.contains("no running watchdog has a server \"c\"; there are: a, b"), "{told}");
+    let told = error(&operate_in(folder.path(), "events b --type server_exitd"), 78);
+    assert!(told.contains("tip: a similar value exists: 'server_exited'"), "{told}");
     a.finish();
     b.finish();
 }

@@ -2,6 +2,7 @@
 //!
 //! Bytes go through as they are. It ends when the server's side ends, after the client has got everything.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -13,6 +14,7 @@ use std::thread;
 
 use nix::unistd::getuid;
 
+use crate::config::hint;
 use crate::control::runtime_dir;
 use crate::exit::Exit;
 
@@ -43,15 +45,18 @@ fn reach(target: &str) -> Result<(UnixStream, PathBuf), String> {
 
 /// The first of these folders in which somebody listens for this server: what a dead process has left there hides nobody.
 fn find(folders: &[PathBuf], user: u32, name: &str) -> Result<(UnixStream, PathBuf), String> {
-    let mut failures = Vec::new();
+    let (mut failures, mut known) = (Vec::new(), BTreeSet::new());
     for folder in folders {
         let path = runtime_dir::server_socket(folder, name);
         match open_private(folder, &path, user) {
             Ok(stream) => return Ok((stream, path)),
             Err(why) => failures.push(why),
         }
+        known.extend(runtime_dir::servers(folder));
     }
-    Err(failures.join("; "))
+    let known: Vec<String> = known.into_iter().filter(|other| other != name).collect();
+    let others = if known.is_empty() { String::new() } else { hint::among(name, &known) };
+    Err(failures.join("; ") + &others)
 }
 
 /// A socket below a folder. What others could have put there would see all that the client says, and is not connected to.
@@ -145,6 +150,14 @@ mod tests {
         for folder in &all {
             assert!(why.contains(&runtime_dir::server_socket(folder, "b").display().to_string()), "{why}");
         }
+    }
+
+    #[test]
+    fn a_name_that_no_socket_has_is_told_with_those_that_some_have() {
+        let (_folder, both, _listener) = folders();
+        let _other = UnixListener::bind(runtime_dir::server_socket(&both[0], "files")).unwrap();
+        let why = find(&both, getuid().as_raw(), "flies").unwrap_err();
+        assert!(why.ends_with(" (did you mean \"files\"?); there are: a, files"), "{why}");
     }
 
     #[test]

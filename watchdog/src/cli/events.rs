@@ -1,9 +1,11 @@
 //! `mcp-watchdog events [NAME] [--follow] [--since ID] [--type TYPE]... [--json]`
 
+use clap::builder::PossibleValuesParser;
 use serde_json::Value;
 
 use super::operator::terminal::Screen;
 use super::operator::{Outcome, Output, Target, Whereabouts};
+use crate::events::EventKind;
 use crate::exit::Exit;
 
 mod line;
@@ -23,12 +25,17 @@ pub(super) struct Arguments {
     since: Option<u64>,
 
     /// Only events of this type, such as server_exited; may be repeated
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',', value_parser = kinds(), hide_possible_values = true)]
     kinds: Vec<String>,
 
     /// Print JSON objects, one a line
     #[arg(long)]
     json: bool,
+}
+
+/// All types, and what JSON lines call the place of events that are kept no more.
+fn kinds() -> PossibleValuesParser {
+    EventKind::NAMES.iter().copied().chain(["gap"]).into()
 }
 
 impl Arguments {
@@ -99,6 +106,19 @@ mod tests {
         assert!(wants("--type server_starting,server_exited", &event));
         assert!(!wants("b", &event) && !wants("a --type server_starting", &event));
         assert!(!wants("a", &json!({ "type": "watchdog_started" })));
+    }
+
+    #[test]
+    fn a_type_that_there_is_not_is_refused_with_those_that_there_are() {
+        let error = Line::try_parse_from(["events", "--type", "server_exited,server_exitd"]).err().unwrap().to_string();
+        assert!(error.starts_with("error: invalid value 'server_exitd' for '--type <TYPE>'"), "{error}");
+        assert!(error.contains("tip: a similar value exists: 'server_exited'"), "{error}");
+        for kind in EventKind::NAMES.iter().chain(&["gap"]) {
+            assert!(
+                Line::try_parse_from(["events", "--type", kind]).is_ok() && error.contains(kind),
+                "{kind}: {error}"
+            );
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use probe_api::options::Span;
 use thiserror::Error;
 
 use super::Endpoint;
+use crate::config::hint;
 use crate::exit::Exit;
 
 /// Why an operator's command came to nothing.
@@ -22,7 +23,7 @@ pub enum ClientError {
         problems: Vec<String>,
     },
     /// Watchdogs run, but none has this server.
-    #[error("no running watchdog has a server \"{name}\"; there are: {}", .known.join(", "))]
+    #[error("no running watchdog has a server \"{name}\"{}", hint::among(.name, .known))]
     NoServer {
         /// The name that was asked for.
         name: String,

@@ -5,6 +5,14 @@ pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = 
     nearest(word, candidates).map(|found| format!(" (did you mean \"{found}\"?)")).unwrap_or_default()
 }
 
+/// ` (did you mean "files"?); there are: files, memory`: the end of a sentence about a name that nothing has.
+pub(crate) fn among<S: AsRef<str>>(name: &str, known: &[S]) -> String {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let near = did_you_mean(name, known.iter().copied());
+    let all = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    format!("{near}; there are: {all}")
+}
+
 /// The candidate with the fewest typing errors between it and the word, if those are few for its length.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// Distance is quadratic in the length, and no name of ours is near this long.

@@ -52,6 +52,7 @@ pub(super) async fn listen(
     for server in filter.servers.iter().flatten() {
         plane.handle().slot(server)?;
     }
+    EventKind::check_names(filter.kinds.iter().flatten().map(String::as_str)).map_err(Problem::invalid)?;
     let seat = plane.shared.listeners.clone().try_acquire_owned().map_err(|_| {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "too many listen to events already")
     })?;

@@ -133,6 +133,16 @@ pub fn server_socket(folder: &Path, name: &str) -> PathBuf {
     folder.join(SERVERS).join(format!("{name}.{EXTENSION}"))
 }
 
+/// The servers whose sockets lie in this folder, whether or not somebody listens there; none where it cannot be looked into.
+#[must_use]
+pub fn servers(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder.join(SERVERS))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| Some(name.strip_suffix(EXTENSION)?.strip_suffix('.')?.to_owned())).collect()
+}
+
 /// The process whose control socket has this path; `None` where it is no control socket, but perhaps another of ours, which
 /// must not be disturbed.
 #[must_use]

@@ -61,7 +61,7 @@ async fn an_unknown_server_is_told_with_those_that_there_are() {
     ] {
         let answer = fake.request(method, &format!("/mcp/servers/memroy{rest}")).await;
         let problem = answer.is_problem(404, "server_not_found");
-        assert_eq!(problem["detail"], "Server 'memroy' not found; there are: memory, files");
+        assert_eq!(problem["detail"], "Server 'memroy' not found (did you mean \"memory\"?); there are: memory, files");
     }
     fake.get("/mcp/events?server=memroy").await.is_problem(404, "server_not_found");
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use crate::config::Server;
+use crate::config::{Server, hint};
 use crate::core::catalog::ListKind;
 use crate::core::refusal::Code;
 use crate::core::slot::SlotSnapshot;
@@ -121,12 +121,12 @@ impl ProbeReport {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// There is no such server.
-    #[error("Server '{name}' not found; there are: {known}")]
+    #[error("Server '{name}' not found{}", hint::among(.name, .known))]
     NotFound {
         /// The name that was asked for.
         name: String,
-        /// Those that there are, with commas.
-        known: String,
+        /// Those that there are.
+        known: Vec<String>,
     },
     /// It is switched off.
     #[error("server \"{0}\" is disabled: enable it first")]

@@ -195,8 +195,8 @@ impl Handle {
     pub fn slot(&self, name: &str) -> Result<SlotHandle, CommandError> {
         let slots = self.slots();
         slots.iter().find(|slot| &*slot.name == name).cloned().ok_or_else(|| {
-            let known: Vec<&str> = slots.iter().map(|slot| &*slot.name).collect();
-            CommandError::NotFound { name: name.to_owned(), known: known.join(", ") }
+            let known = slots.iter().map(|slot| slot.name.to_string()).collect();
+            CommandError::NotFound { name: name.to_owned(), known }
         })
     }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Level, Text};
+use crate::config::hint;
 use crate::core::ending::Ending;
 
 /// What happened. The names of the variants are those of events.md in another spelling ([`EventKind::name`]); the
@@ -123,55 +124,69 @@ pub enum EventKind {
     EventsSuppressed { dropped: u64 },
 }
 
-impl EventKind {
-    /// Its name in JSON.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::WatchdogStarted { .. } => "watchdog_started",
-            Self::WatchdogStopped { .. } => "watchdog_stopped",
-            Self::ClientConnected { .. } => "client_connected",
-            Self::ClientDisconnected { .. } => "client_disconnected",
-            Self::ConfigReloaded { .. } => "config_reloaded",
-            Self::ConfigRejected { .. } => "config_rejected",
-            Self::ServerAdded => "server_added",
-            Self::ServerRemoved => "server_removed",
-            Self::ServerStarting { .. } => "server_starting",
-            Self::ServerConnected { .. } => "server_connected",
-            Self::ServerDisconnected { .. } => "server_disconnected",
-            Self::ServerReconnecting { .. } => "server_reconnecting",
-            Self::ServerReconnected { .. } => "server_reconnected",
-            Self::ServerFailed { .. } => "server_failed",
-            Self::ServerEnabled { .. } => "server_enabled",
-            Self::ServerDisabled { .. } => "server_disabled",
-            Self::ServerExited { .. } => "server_exited",
-            Self::ServerKilled { .. } => "server_killed",
-            Self::ServerReplacementDue { .. } => "server_replacement_due",
-            Self::ServerIdle { .. } => "server_idle",
-            Self::CloseFailed { .. } => "close_failed",
-            Self::McpRestartFailed { .. } => "mcp_restart_failed",
-            Self::McpRestartInProgress { .. } => "mcp_restart_in_progress",
-            Self::ServerHealthDegraded { .. } => "server_health_degraded",
-            Self::ServerHealthRestored => "server_health_restored",
-            Self::ToolTimeout { .. } => "tool_timeout",
-            Self::ProbeStarted { .. } => "probe_started",
-            Self::ProbePassed { .. } => "probe_passed",
-            Self::ProbeFailed { .. } => "probe_failed",
-            Self::ProbeBusy { .. } => "probe_busy",
-            Self::ProbeUndecided { .. } => "probe_undecided",
-            Self::RequestFailed { .. } => "request_failed",
-            Self::CatalogChanged { .. } => "catalog_changed",
-            Self::HandshakeIncompatible { .. } => "handshake_incompatible",
-            Self::StaleResult { .. } => "stale_result",
-            Self::ClockJump { .. } => "clock_jump",
-            Self::StrayStdout { .. } => "stray_stdout",
-            Self::PluginLoaded { .. } => "plugin_loaded",
-            Self::PluginError { .. } => "plugin_error",
-            Self::InjectRefused { .. } => "inject_refused",
-            Self::EventsSuppressed { .. } => "events_suppressed",
-        }
-    }
+/// The variants with their names in JSON, each once.
+macro_rules! names {
+    ($($variant:ident => $name:literal,)*) => {
+        impl EventKind {
+            /// The names of all kinds.
+            pub const NAMES: &[&str] = &[$($name),*];
 
+            /// Its name in JSON.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)*
+                }
+            }
+        }
+    };
+}
+
+names! {
+    WatchdogStarted => "watchdog_started",
+    WatchdogStopped => "watchdog_stopped",
+    ClientConnected => "client_connected",
+    ClientDisconnected => "client_disconnected",
+    ConfigReloaded => "config_reloaded",
+    ConfigRejected => "config_rejected",
+    ServerAdded => "server_added",
+    ServerRemoved => "server_removed",
+    ServerStarting => "server_starting",
+    ServerConnected => "server_connected",
+    ServerDisconnected => "server_disconnected",
+    ServerReconnecting => "server_reconnecting",
+    ServerReconnected => "server_reconnected",
+    ServerFailed => "server_failed",
+    ServerEnabled => "server_enabled",
+    ServerDisabled => "server_disabled",
+    ServerExited => "server_exited",
+    ServerKilled => "server_killed",
+    ServerReplacementDue => "server_replacement_due",
+    ServerIdle => "server_idle",
+    CloseFailed => "close_failed",
+    McpRestartFailed => "mcp_restart_failed",
+    McpRestartInProgress => "mcp_restart_in_progress",
+    ServerHealthDegraded => "server_health_degraded",
+    ServerHealthRestored => "server_health_restored",
+    ToolTimeout => "tool_timeout",
+    ProbeStarted => "probe_started",
+    ProbePassed => "probe_passed",
+    ProbeFailed => "probe_failed",
+    ProbeBusy => "probe_busy",
+    ProbeUndecided => "probe_undecided",
+    RequestFailed => "request_failed",
+    CatalogChanged => "catalog_changed",
+    HandshakeIncompatible => "handshake_incompatible",
+    StaleResult => "stale_result",
+    ClockJump => "clock_jump",
+    StrayStdout => "stray_stdout",
+    PluginLoaded => "plugin_loaded",
+    PluginError => "plugin_error",
+    InjectRefused => "inject_refused",
+    EventsSuppressed => "events_suppressed",
+}
+
+impl EventKind {
     /// How much it matters. The decision to restart and each failed attempt are errors (events.md, section 2) unless
     /// `restart.attempts_are_errors` is off.
     #[must_use]
@@ -202,6 +217,15 @@ impl EventKind {
             | Self::McpRestartInProgress { .. } => Level::Debug,
             _ => Level::Info,
         }
+    }
+
+    /// That each of these is the name of a kind: one that is not would be waited for in vain.
+    ///
+    /// # Errors
+    /// With the first that is not, the nearest that is, and all of them.
+    pub(crate) fn check_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+        let Some(wrong) = names.into_iter().find(|name| !Self::NAMES.contains(name)) else { return Ok(()) };
+        Err(format!("there is no type of event {wrong:?}{}", hint::among(wrong, Self::NAMES)))
     }
 
     /// Whether the requirements want the generation in `data` too (S25, S27).

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::cli::operator::Whereabouts;
 use crate::client::{ClientError, Lines, Watchdog, find};
+use crate::config::hint;
 use crate::control::mcp::{Backend, Cursor, Failure, Found, Heard, Listener, RetriedMany, Server, Target};
 use crate::control::model::EventRecord;
 use crate::core::refusal::Code;
@@ -70,11 +71,13 @@ impl Running {
         match &found[..] {
             [(watchdog, server)] => Ok(((*watchdog).clone(), (*server).clone())),
             [] => {
+                let names = all.clone().map(|(_, server)| server.status.name.as_str());
+                let near = hint::did_you_mean(&target.name, names.filter(|name| *name != target.name));
                 let known: Vec<_> =
                     all.map(|(_, server)| format!("{} (watchdog {})", server.status.name, server.watchdog)).collect();
                 let whose = target.watchdog.map(|pid| format!(" of watchdog {pid}")).unwrap_or_default();
                 let message =
-                    format!("no server{whose} is called \"{}\"; there are: {}", target.name, known.join(", "));
+                    format!("no server{whose} is called \"{}\"{near}; there are: {}", target.name, known.join(", "));
                 Err(Failure::of(Code::ServerNotFound, &message))
             }
             several => {

@@ -33,6 +33,11 @@ fn a_name_is_looked_up_over_all_watchdogs() {
     assert_eq!(chosen(&all, Some("b")), Ok((Some(1), "b".to_owned())));
     let unknown = chosen(&all, Some("d")).unwrap_err();
     assert_eq!(unknown, "no running watchdog has a server \"d\"; there are: a, b, c");
+    let misspelt = chosen(&survey(vec![live(1, &["files", "memory"])]), Some("memroy")).unwrap_err();
+    assert_eq!(
+        misspelt,
+        "no running watchdog has a server \"memroy\" (did you mean \"memory\"?); there are: files, memory"
+    );
 }
 
 #[test]

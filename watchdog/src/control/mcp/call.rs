@@ -12,6 +12,7 @@ use super::backend::{Backend, Failure, Found, RetriedMany, Target};
 use super::model::{Await, Left, Named, Nothing, Retried, RetriedServers, Retry, RetryAll, Servers, Tried};
 use super::tool::Tool;
 use crate::control::limit::LONGEST;
+use crate::events::EventKind;
 
 /// How long a reconnection is waited for: longer than most servers take, shorter than the 60 s that most clients wait.
 const RECONNECT: Duration = Duration::from_secs(30);
@@ -55,6 +56,7 @@ async fn carry_out(backend: &dyn Backend, tool: Tool, arguments: JsonObject) -> 
             let Await { timeout_ms, types, cursor } = read(tool, arguments)?;
             let limit = timeout_ms.map_or(Ok(activity::USUAL), |limit| bounded("timeout_ms", limit))?;
             let cursor = cursor.as_deref().unwrap_or_default().parse().map_err(Failure::invalid)?;
+            EventKind::check_names(types.iter().flatten().map(String::as_str)).map_err(Failure::invalid)?;
             let listener = backend.listen(&cursor).await?;
             written(&listener.activity(limit, types.as_deref()).await)
         }

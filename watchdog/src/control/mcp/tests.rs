@@ -128,7 +128,12 @@ async fn s50_an_unknown_server_is_an_error_that_names_those_that_there_are() {
     let handle = fake.plane.handle();
     for tool in [Tool::GetServerStatus, Tool::RetryServer, Tool::ReconnectServer, Tool::DisableServer] {
         let text = bad(call(handle, tool, json!({ "name": "upp" })).await);
-        assert!(text.starts_with("server_not_found: Server 'upp' not found; there are: up, down, gone, off"), "{text}");
+        assert!(
+            text.starts_with(
+                "server_not_found: Server 'upp' not found (did you mean \"up\"?); there are: up, down, gone, off"
+            ),
+            "{text}"
+        );
     }
     let other = bad(call(handle, Tool::RetryServer, json!({ "name": "up", "watchdog": 0 })).await);
     assert_eq!(other, format!("invalid_arguments: this is watchdog {}, not 0: leave `watchdog` out", pid()));
@@ -263,6 +268,16 @@ async fn s89_what_happens_is_waited_for_and_nothing_is_missed_between_two_calls(
     let activity = good(call(handle, Tool::AwaitActivity, json!({ "cursor": cursor(5) })).await);
     assert!(before.elapsed() < Duration::from_millis(100), "it has happened already");
     assert_eq!((kinds(&activity), &activity["cursor"]), (vec!["server_removed"], &json!(cursor(6))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_cannot_happen_is_not_waited_for() {
+    let fake = servers();
+    let arguments = json!({ "types": ["server_reconected"] });
+    let text = bad(call(fake.plane.handle(), Tool::AwaitActivity, arguments).await);
+    let start =
+        "invalid_arguments: there is no type of event \"server_reconected\" (did you mean \"server_reconnected\"?)";
+    assert!(text.starts_with(start), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

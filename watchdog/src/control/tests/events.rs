@@ -105,6 +105,20 @@ async fn servers_and_types_are_picked() {
 }
 
 #[tokio::test]
+async fn a_type_that_there_is_not_is_told_with_those_that_there_are() {
+    let fake = Fake::new(&[]);
+    for query in ["type=server_exitd", "type=server_added,server_exitd"] {
+        let problem = fake.get(&format!("/mcp/events?{query}")).await.is_problem(400, "invalid_request");
+        let detail = problem["detail"].as_str().unwrap();
+        let start = r#"there is no type of event "server_exitd" (did you mean "server_exited"?); there are: "#;
+        assert!(detail.starts_with(start), "{detail}");
+        assert!(EventKind::NAMES.iter().all(|name| detail.contains(name)), "{detail}");
+    }
+    let every = EventKind::NAMES.join(",");
+    let _all = listen(&fake, &format!("?type={every}"), &[]).await;
+}
+
+#[tokio::test]
 async fn a_listener_that_is_too_slow_is_told_how_much_it_lost() {
     let fake = Fake::new(&[]);
     let mut hearing = listen(&fake, "", &[]).await;
