@@ -123,7 +123,7 @@ struct Log {
 
 impl Log {
     fn tell(&mut self, now: std::time::Instant, line: &[u8]) {
-        let Some(left_out) = self.allowance.admit(now) else { return };
+        let Some(left_out) = self.allowance.admit_line(now, line.len()) else { return };
         self.tell_left_out(left_out);
         self.log.probe_line(&self.name, line);
     }

@@ -19,7 +19,7 @@ impl Strays {
 
     /// Passes a line on, or counts it.
     pub(super) fn tell(&mut self, now: Instant, line: &[u8]) {
-        let Some(left_out) = self.allowance.admit(now) else { return };
+        let Some(left_out) = self.allowance.admit_line(now, line.len()) else { return };
         self.say(left_out);
         self.log.stray(line);
     }
@@ -81,5 +81,26 @@ mod tests {
             assert_eq!(shown + left_out, 100_000);
             assert!(text.len() < 64 * 1024, "{} bytes", text.len());
         }
+    }
+
+    #[test]
+    fn long_lines_fill_the_log_no_faster_than_short_ones() {
+        let (mut read, write) = std::io::pipe().unwrap();
+        let log = Log { level: LogLevel::Error, format: LogFormat::Text };
+        let handle = LogHandle::start(write.into(), &log, "memory").unwrap();
+        let start = Instant::now();
+        let mut strays = Strays::new(handle.clone(), start);
+        let junk = [b'x'; 100_000];
+        for tenth in 0..150 {
+            strays.tell(start + Duration::from_millis(100 * tenth), &junk);
+        }
+        drop(strays);
+        assert!(handle.flush(Duration::from_secs(20)));
+        drop(handle);
+        let mut text = String::new();
+        read.read_to_string(&mut text).unwrap();
+        // 24 KiB at once, and 2.5 KiB a second.
+        assert_eq!(text.lines().filter(|line| line.contains("xxx")).count(), 3 + 4);
+        assert!(text.len() < 60 * 1024, "{} bytes", text.len());
     }
 }

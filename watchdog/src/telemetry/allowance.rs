@@ -2,10 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use crate::stream::stderr_tail::LONGEST_LINE;
+
 /// So many lines at once,
 const BURST: u32 = 100;
 /// and one more each time that so long has passed.
 const EVERY: Duration = Duration::from_millis(100);
+
+/// A line counts as one for each so many bytes that the log takes of it: ten lines a second of [`LONGEST_LINE`] would be 7 GB a day.
+const COUNTED_AS_ONE: usize = 256;
 
 /// When nothing has come for so long, the lines that were left out are told without another one.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -37,8 +42,18 @@ impl Allowance {
         Self { left: burst, burst, every, counted: now, refused: 0 }
     }
 
-    /// Whether a line may go to the log now: `Some` with the number of those that were refused since the last one.
+    /// Whether a short line may go to the log now: `Some` with the number of those that were refused since the last one.
     pub(crate) fn admit(&mut self, now: Instant) -> Option<u64> {
+        self.admit_lines(now, 1)
+    }
+
+    /// The same for a line of so many bytes, of which the log takes [`LONGEST_LINE`] at most.
+    pub(crate) fn admit_line(&mut self, now: Instant, bytes: usize) -> Option<u64> {
+        let counted = bytes.min(LONGEST_LINE).div_ceil(COUNTED_AS_ONE).max(1);
+        self.admit_lines(now, u32::try_from(counted).unwrap_or(u32::MAX))
+    }
+
+    fn admit_lines(&mut self, now: Instant, counted: u32) -> Option<u64> {
         let earned = now.saturating_duration_since(self.counted).as_nanos() / self.every.as_nanos();
         let earned = u32::try_from(earned).unwrap_or(u32::MAX);
         if earned > 0 {
@@ -46,7 +61,7 @@ impl Allowance {
             // A part of a line is kept, where nothing overflows.
             self.counted = self.counted.checked_add(self.every * earned).unwrap_or(now);
         }
-        match self.left.checked_sub(1) {
+        match self.left.checked_sub(counted) {
             Some(left) => {
                 self.left = left;
                 Some(self.take_refused())
@@ -86,6 +101,29 @@ mod tests {
         assert_eq!(allowance.admit(start + 2 * EVERY), Some(2));
         assert_eq!(allowance.admit(start + 2 * EVERY), None);
         assert_eq!((allowance.take_refused(), allowance.take_refused()), (1, 0));
+    }
+
+    /// A day of the longest lines is as much as a day of short ones, in bytes.
+    #[test]
+    fn long_lines_count_as_several() {
+        let start = Instant::now();
+        let mut allowance = Allowance::new(start);
+        let mut at_once = 0;
+        while allowance.admit_line(start, usize::MAX).is_some() {
+            at_once += 1;
+        }
+        assert_eq!(at_once, 3);
+        assert_eq!(
+            (0..500).filter(|_| allowance.admit_line(start, 257).is_some()).count(),
+            2,
+            "what is left is for shorter ones"
+        );
+        let seconds = 1000;
+        let times = (1..=seconds * 100).map(|hundredth| start + Duration::from_millis(10 * hundredth));
+        let bytes: usize = times.filter_map(|now| allowance.admit_line(now, LONGEST_LINE).map(|_| LONGEST_LINE)).sum();
+        let second = bytes / usize::try_from(seconds).unwrap();
+        assert!((2400..=2560).contains(&second), "{second} bytes a second");
+        assert!(allowance.admit_line(start + Duration::from_hours(1), 0).is_some_and(|refused| refused > 0));
     }
 
     #[test]

@@ -272,11 +272,11 @@ impl Process {
     fn log(&mut self, level: i32, text: &str) {
         use probe_api::abi::log;
         let plugin = self.name.as_str();
-        let Some(left_out) = self.lines.admit(std::time::Instant::now()) else { return };
+        let text = super::one_line(text);
+        let Some(left_out) = self.lines.admit_line(std::time::Instant::now(), text.len()) else { return };
         if left_out > 0 {
             tracing::warn!(target: "mcp", plugin, "{left_out} lines of the plugin were left out: too many");
         }
-        let text = super::one_line(text);
         match level {
             log::ERROR => tracing::error!(target: "mcp", plugin, "{text}"),
             log::WARN => tracing::warn!(target: "mcp", plugin, "{text}"),
