@@ -1,11 +1,12 @@
 //! The commands of an operator, against running watchdogs.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use harness::{Session, Setup, Signal, Value, json, tool_call};
 use tempfile::TempDir;
@@ -456,5 +457,23 @@ fn a_token_opens_a_tcp_address() {
     assert!(told.contains("MCP_WATCHDOG_TOKEN or --token-file"), "{told}");
     let words: Vec<_> = line.split_whitespace().collect();
     assert_eq!(out(&run(folder, &words, &[("MCP_WATCHDOG_TOKEN", "s3cr3t")]), 0), "a: disabled\n");
+    session.finish();
+}
+
+/// Three times as many as can be connected.
+#[test]
+fn those_who_connect_and_say_nothing_do_not_keep_others_out() {
+    let session = started(named("a"));
+    let socket = &sockets(session.folder())[0];
+    let stalled: Vec<_> = (0..200).map(|_| UnixStream::connect(socket).expect("it listens")).collect();
+    for (mut stream, piece) in stalled.iter().zip(["", "GET /li"].into_iter().cycle()) {
+        stream.write_all(piece.as_bytes()).expect("it is heard");
+    }
+    let begun = Instant::now();
+    for _ in 0..3 {
+        out(&operate(&session, "status a"), 0);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    drop(stalled);
     session.finish();
 }

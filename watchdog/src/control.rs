@@ -21,6 +21,7 @@ mod query;
 mod route;
 mod router;
 pub mod runtime_dir;
+mod seats;
 mod servers;
 mod socket_file;
 

@@ -1,13 +1,19 @@
 //! One connection: HTTP/1.1 with bounds on everything that a peer could draw out.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::Response;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -16,6 +22,7 @@ use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 
 use super::closed;
+use super::seats::Seat;
 
 /// From the connection, or from the last answer, to the end of the next request's head.
 const HEAD: Duration = Duration::from_secs(5);
@@ -33,10 +40,10 @@ pub(super) enum Either {
     Tcp(TcpStream),
 }
 
-/// Serves it to its end, or to the end of what is being answered once `closing` turns true.
-pub(super) async fn serve(stream: Either, router: Router, mut closing: watch::Receiver<bool>) {
+/// Serves it to its end, or to the end of what is being answered once `closing` turns true or its seat is needed.
+pub(super) async fn serve(stream: Either, router: Router, seat: Arc<Seat>, mut closing: watch::Receiver<bool>) {
     let stream = TokioIo::new(Impatient { stream, stuck: None });
-    let service = TowerToHyperService::new(router);
+    let service = Seated { router: TowerToHyperService::new(router), seat: seat.clone() };
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
@@ -49,9 +56,38 @@ pub(super) async fn serve(stream: Either, router: Router, mut closing: watch::Re
             serving.as_mut().graceful_shutdown();
             serving.await
         }
+        () = seat.is_needed() => {
+            if !seat.has_asked() {
+                tracing::debug!("a connection to the control plane that asked nothing made room for another");
+                return;
+            }
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
     };
     if let Err(error) = ended {
         tracing::trace!(%error, "a connection to the control plane ended");
+    }
+}
+
+/// The router, with its connection's seat.
+struct Seated {
+    router: TowerToHyperService<Router>,
+    seat: Arc<Seat>,
+}
+
+impl Service<Request<Incoming>> for Seated {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let (asking, answer) = (self.seat.asks(), self.router.call(request));
+        Box::pin(async move {
+            let answer = answer.await;
+            drop(asking);
+            answer
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::access::Access;
 use super::connection::{self, Either};
+use super::seats::Seats;
 use super::{Plane, router};
 use crate::config::{EventForm, EventFormat, Events, Ready, Require};
 use crate::core::catalog::ListKind;
@@ -159,6 +160,7 @@ impl Fake {
 
     /// Serves what comes over this stream, until it ends or `closing` does.
     pub(crate) async fn serve(&self, stream: UnixStream) {
-        connection::serve(Either::Unix(stream), self.router.clone(), self.closing.subscribe()).await;
+        let seat = Seats::new().take().await;
+        connection::serve(Either::Unix(stream), self.router.clone(), seat, self.closing.subscribe()).await;
     }
 }

@@ -3,23 +3,20 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use nix::unistd::getuid;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::closed;
 use super::connection::{self, Either};
 use super::runtime_dir;
+use super::seats::Seats;
 use super::socket_file;
 use crate::config::{ControlListen, TcpAddress};
-
-/// Connections at a time, of one listener. More wait in the kernel's queue.
-const CONNECTIONS: usize = 64;
 
 /// Before the next try where a connection cannot be taken: mostly descriptors have run out.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -88,26 +85,25 @@ pub(super) async fn open_tcp(address: &TcpAddress) -> Result<Listener, OpenError
 impl Listener {
     /// Serves until `closing` turns true; then connections end when they have been answered.
     pub(super) async fn serve(self, router: Router, mut closing: watch::Receiver<bool>) {
-        let seats = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut seats = Seats::new();
         let mut connections = JoinSet::new();
         loop {
             let next = async {
-                // Never closed, so that there is always a seat in the end.
-                let seat = seats.clone().acquire_owned().await.ok();
-                (self.accept().await, seat)
+                let stream = self.accept().await;
+                match stream {
+                    Ok(Some(stream)) => Ok(Some((stream, seats.take().await))),
+                    Ok(None) => Ok(None),
+                    Err(error) => Err(error),
+                }
             };
-            let (stream, seat) = tokio::select! {
+            let accepted = tokio::select! {
                 next = next => next,
                 () = closed(&mut closing) => break,
             };
             while connections.try_join_next().is_some() {}
-            match stream {
-                Ok(Some(stream)) => {
-                    let serving = connection::serve(stream, router.clone(), closing.clone());
-                    connections.spawn(async move {
-                        serving.await;
-                        drop(seat);
-                    });
+            match accepted {
+                Ok(Some((stream, seat))) => {
+                    connections.spawn(connection::serve(stream, router.clone(), seat, closing.clone()));
                 }
                 Ok(None) => {}
                 Err(error) => {
