@@ -17,7 +17,8 @@ use super::backoff::Backoff;
 use super::ids::{Generation, Token};
 use crate::config;
 
-/// A shorter delay that is held is none: attempts that nobody asked for would follow each other without a pause and without end.
+/// A shorter delay that is held, or that rows begin with which are forgotten at once, is none: attempts that nobody asked for would
+/// follow each other without a pause and without end.
 const SHORTEST_HELD: Duration = Duration::from_millis(10);
 /// Those are so far apart instead, or as far as attempts that requests cause, if that is less.
 const HELD_APART: Duration = Duration::from_millis(200);
@@ -335,12 +336,13 @@ impl Lifecycle {
         Phase::Attempting
     }
 
-    /// WAIT: takes the next delay of the row; no delay is an attempt at once, unless it is held.
+    /// WAIT: takes the next delay of the row; no delay is an attempt at once, unless it can come again without end.
     fn wait(&mut self, now: Instant, reason: Reason, out: &mut Vec<Action>) -> Phase {
-        let held = self.backoff.is_held();
+        let apart = self.policy.restart.min_attempt_interval.clamp(SHORTEST_HELD, HELD_APART);
+        // A row that is forgotten sooner than that begins again and again with its first delay.
+        let held = self.backoff.is_held() || self.min_uptime() < apart;
         let mut delay = self.backoff.next_delay(self.random.f64());
         if held && delay < SHORTEST_HELD {
-            let apart = self.policy.restart.min_attempt_interval.clamp(SHORTEST_HELD, HELD_APART);
             delay = self.apart(apart, now).saturating_duration_since(now).max(delay);
         }
         let attempt = self.backoff.attempts() + 1;

@@ -62,6 +62,36 @@ fn no_delay_without_end_keeps_attempts_a_little_apart() {
     }
 }
 
+/// Each success begins a new row, whose first delay is none.
+#[test]
+fn a_server_that_ends_when_it_has_connected_is_not_started_without_a_pause() {
+    let (none, some) = (Duration::ZERO, Duration::from_millis(50));
+    for (uptime, interval, apart) in
+        [(none, secs(3), HELD_APART), (some, secs(3), HELD_APART), (none, none, SHORTEST_HELD)]
+    {
+        let mut machine = Machine::connected(|server| {
+            server.restart.min_uptime = uptime;
+            server.restart.min_attempt_interval = interval;
+        });
+        for _ in 0..100 {
+            let last = machine.now;
+            machine.now += uptime;
+            if let Some(&Action::Arm(token, at)) = machine.actions.first() {
+                assert_eq!(at, machine.now);
+                machine.on(Event::Timer(token));
+            }
+            machine.dies();
+            assert_eq!(machine.life.next_attempt(), Some(last + apart), "{uptime:?}, {interval:?}");
+            machine.ring();
+            assert!(machine.spawned());
+            machine.ok();
+        }
+    }
+    let mut stable = Machine::connected(|server| server.restart.min_uptime = HELD_APART);
+    stable.dies();
+    assert!(stable.spawned(), "one that is forgotten later grows");
+}
+
 #[test]
 fn delays_of_none_that_are_written_one_by_one_are_taken_as_written() {
     let mut machine =
@@ -93,7 +123,9 @@ fn s208_min_uptime_forgets_the_row_of_attempts() {
 #[test]
 fn without_min_uptime_a_success_forgets_the_row_at_once() {
     let mut machine = Machine::connected(|server| server.restart.min_uptime = Duration::ZERO);
+    machine.wait(1);
     machine.dies();
+    assert!(machine.spawned(), "long after the last one");
     machine.ok();
     assert_eq!(machine.life.attempts().0, 0);
     assert!(!machine.actions.iter().any(|action| matches!(action, Action::Arm(..))));
