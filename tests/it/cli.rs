@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::time::Duration;
 
+use nix::sys::signal::{SigSet, SigmaskHow};
+
 use harness::{Session, Setup, Signal, What, initialize, is_running, json, tool_call};
 use tempfile::TempDir;
 
@@ -177,6 +179,18 @@ fn a_working_directory_that_cannot_be_entered_is_named() {
     let answer = session.answer(0);
     assert!(answer.error()["message"].to_string().contains("`/no/such/folder`"), "{}", answer.error());
     session.ended(126);
+}
+
+#[test]
+fn a_signal_ends_it_although_its_parent_had_blocked_all_of_them() {
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)] {
+        let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK).expect("a mask can be set");
+        let session = setup().options(QUICK_STOP).start();
+        before.thread_set_mask().expect("a mask can be set");
+        session.initialize();
+        session.signal(signal);
+        session.ended(code);
+    }
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn contained(work: impl FnOnce() -> Exit + UnwindSafe) -> Exit {
 
 /// Does what the arguments and the environment say.
 fn work() -> Exit {
+    engine::signals::hear_all();
     engine::signals::outlive_full_files();
     let registry = probe::Registry::with_builtins();
     let known = |link: &config::Link, server: Option<&config::Command>| registry.check(link, server);

@@ -6,6 +6,8 @@ use std::task::{Context, Poll};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::guard;
+
 /// Signals that are caught from now on.
 #[derive(Debug)]
 pub struct Signals(Vec<(i32, Signal)>);
@@ -53,6 +55,13 @@ impl Signals {
         }
         Poll::Pending
     }
+}
+
+/// Whoever starts programs with signals blocked, as a thread that handles none does, means nothing by it, and those that end this
+/// program must reach it. To be called while there is one thread: the others inherit what it hears.
+pub(crate) fn hear_all() {
+    // It fails for numbers that are no signals alone, and this is an empty set.
+    _ = guard::signals::unblock_all();
 }
 
 /// A file that may not become longer (`ulimit -f`) counts as a full disk: the write says so. The signal that comes with it would
