@@ -4,6 +4,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::chain::ChainNews;
+use super::last_words::Patience;
 use super::{Driver, FULL, reports};
 use crate::back::runtime::News;
 use crate::event_loop::yield_turn;
@@ -53,9 +54,13 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Whether the client, whose session has ended, is waited for no more: it has been given all, or has taken nothing for too long.
+    /// Whether the client, whose session has ended, is waited for no more: it has been given all, or has not taken it for too long.
     fn has_left(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
-        match self.last_words.poll(cx, &mut self.front, now) {
+        let patience = match self.ending {
+            true => Patience::at_the_end(self.server.shutdown.drain),
+            false => Patience::with_one_that_left(self.front.is_open()),
+        };
+        match self.last_words.poll(cx, &mut self.front, now, patience) {
             Poll::Ready(true) => return true,
             Poll::Pending if !self.hurried => return false,
             _ => {}

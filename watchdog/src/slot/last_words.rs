@@ -8,15 +8,43 @@ use crate::front::Front;
 /// How long a client may take nothing of it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// The same where clients come and go: between them and their socket may be a `connect`, which takes 64 KiB at a time and hands
+/// them on as slowly as its client takes them.
+const PATIENCE_BEHIND_A_DOOR: Duration = Duration::from_secs(5);
+
+/// How long a client is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// While it takes nothing.
+    idle: Duration,
+    /// While it takes something.
+    whole: Option<Duration>,
+}
+
+impl Patience {
+    /// With a client that has left through a door, or has closed its end of stdin.
+    pub(super) const fn with_one_that_left(through_a_door: bool) -> Self {
+        Self { idle: if through_a_door { PATIENCE_BEHIND_A_DOOR } else { PATIENCE }, whole: None }
+    }
+
+    /// With one that is there when the program is told to end. Requests in flight have as long where a client leaves.
+    pub(super) fn at_the_end(drain: Duration) -> Self {
+        Self { idle: PATIENCE, whole: Some(drain.max(PATIENCE)) }
+    }
+}
+
 /// The rest for one client.
 #[derive(Debug, Default)]
-pub(super) struct LastWords(Option<Rest>);
+pub(super) struct LastWords {
+    begun: Option<Instant>,
+    rest: Option<Rest>,
+    due: Option<Instant>,
+}
 
 /// What was left when the client took some of it last.
 #[derive(Debug)]
 struct Rest {
-    /// When it is given up, unless it takes more.
-    until: Instant,
+    since: Instant,
     /// Bytes that are not written.
     backlog: usize,
     /// What is written, and not read. A socket has room for more only when most of that is.
@@ -24,26 +52,31 @@ struct Rest {
 }
 
 impl LastWords {
-    /// Writes what is left. Ready when nothing is to be waited for any more: `false` where the client has taken nothing for too long.
-    /// Until then it is to be called again when [`due`](Self::due).
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, front: &mut Front, now: Instant) -> Poll<bool> {
+    /// Writes what is left. Ready when nothing is to be waited for any more: `false` where the client has taken nothing, or has not
+    /// taken all, for too long. Until then it is to be called again when [`due`](Self::due).
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        front: &mut Front,
+        now: Instant,
+        patience: Patience,
+    ) -> Poll<bool> {
         if front.flush(cx).is_ready() {
             return Poll::Ready(true);
         }
+        let begun = *self.begun.get_or_insert(now);
         let (backlog, unread) = (front.backlog(), front.unread());
-        match &self.0 {
-            Some(rest) if backlog >= rest.backlog && unread >= rest.unread => {
-                if rest.until <= now {
-                    return Poll::Ready(false);
-                }
-            }
-            _ => self.0 = Some(Rest { until: now + PATIENCE, backlog, unread }),
-        }
-        Poll::Pending
+        let since = match &self.rest {
+            Some(rest) if backlog >= rest.backlog && unread >= rest.unread => rest.since,
+            _ => self.rest.insert(Rest { since: now, backlog, unread }).since,
+        };
+        let due = patience.whole.map_or(since + patience.idle, |whole| (since + patience.idle).min(begun + whole));
+        self.due = Some(due);
+        if due <= now { Poll::Ready(false) } else { Poll::Pending }
     }
 
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.0.as_ref().map(|rest| rest.until)
+    pub(super) const fn due(&self) -> Option<Instant> {
+        self.due
     }
 }
 
@@ -76,7 +109,8 @@ mod tests {
     /// What is found at this time, once the runtime has seen what the client did.
     async fn found(words: &mut LastWords, front: &mut Front, now: Instant) -> Poll<bool> {
         tokio::task::yield_now().await;
-        poll_fn(|cx| Poll::Ready(words.poll(cx, front, now))).await
+        let patience = Patience::with_one_that_left(false);
+        poll_fn(|cx| Poll::Ready(words.poll(cx, front, now, patience))).await
     }
 
     /// A socket that has taken all it holds has room again only when three quarters of that are read.

@@ -19,10 +19,17 @@ const BYTES: usize = 1 << 20;
 
 /// A client that has asked for much and closed its sending side; the server is gone, and all of the answer waits for the client.
 async fn left_half() -> (JoinHandle<Exit>, UnixStream, SlotHandle) {
+    // The end does not wait for the client to take so much that the rest is read.
+    let (driving, mut client, handle) = asked(Duration::ZERO).await;
+    client.shutdown().await.unwrap();
+    (driving, client, handle)
+}
+
+/// A client that has asked for much, and has been answered.
+async fn asked(drain: Duration) -> (JoinHandle<Exit>, UnixStream, SlotHandle) {
     let fake = Fake::default();
     let mut server = usual();
-    // The end does not wait for the client to take so much that the rest is read.
-    server.shutdown.drain = Duration::ZERO;
+    server.shutdown.drain = drain;
     let Stage { driver, client, handle, events: _ } = stage(Box::new(fake.clone()), server, Watcher::Runtime);
     let driving = tokio::spawn(driver.run());
     let mut client = BufReader::new(client);
@@ -32,7 +39,6 @@ async fn left_half() -> (JoinHandle<Exit>, UnixStream, SlotHandle) {
     client.write_all(format!("{call}\n").as_bytes()).await.unwrap();
     tokio::time::sleep(millis(100)).await;
     fake.say(&format!(r#"{{"jsonrpc":"2.0","id":"big","result":{{"x":"{}"}}}}"#, "x".repeat(BYTES)));
-    client.shutdown().await.unwrap();
     (driving, client.into_inner(), handle)
 }
 
@@ -71,6 +77,22 @@ async fn a_client_that_takes_nothing_more_is_given_up_after_a_second() {
     let mut rest = Vec::new();
     client.read_to_end(&mut rest).await.unwrap();
     assert!(rest.len() < BYTES - (400 << 10), "{}", rest.len());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
+async fn who_takes_its_time_does_not_hold_up_the_end_of_the_program() {
+    for (drain, limit) in [(secs(5), secs(5)), (Duration::ZERO, secs(1))] {
+        let (driving, mut client, handle) = asked(drain).await;
+        take(&mut client, 40 << 10, 2).await;
+        let begin = Instant::now();
+        handle.commands.send(Command::Shutdown(15)).ok().unwrap();
+        let taking = tokio::spawn(async move { take(&mut client, 40 << 10, usize::MAX).await });
+        assert_eq!(driving.await.unwrap(), Exit::Signal(15));
+        let steps = secs(2);
+        assert!((limit..limit + steps).contains(&begin.elapsed()), "{drain:?}: {:?}", begin.elapsed());
+        assert!(taking.await.unwrap() < BYTES);
+    }
 }
 
 #[tokio::test(start_paused = true)]
