@@ -101,6 +101,11 @@ fn a_library_lies_beside_the_file_that_names_it() {
 fn a_chain_that_cannot_do_its_work_is_warned_of() {
     let warnings = |chain: &str| Case::file(&format!("servers: {{fs: {{command: a, {chain}}}}}")).ok().warnings;
     let cut = warnings("probe: {total_timeout: 2s, chain: [{type: ping, timeout: 1s}, {type: tools_list}]}");
-    assert_eq!(cut, ["`fs`: probe.chain[1]: its timeout of 3s is never used up, since `probe.total_timeout` is 2s"]);
+    assert_eq!(
+        cut,
+        [
+            "`fs`: probe.chain[1]: its timeout of 3s is never used up for an overdue call, since `probe.total_timeout` is 2s"
+        ]
+    );
     assert!(warnings("tool_timeout: 3s").is_empty());
 }

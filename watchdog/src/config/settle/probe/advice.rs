@@ -1,5 +1,7 @@
 //! Chains that are well formed but cannot do what they are there for.
 
+use std::time::Duration;
+
 use probe_api::options::Span;
 
 use crate::config::{ChainMode, Link, Probe};
@@ -17,7 +19,7 @@ const CALLING: &str = "plugin";
 pub(super) fn on(probe: &Probe) -> Vec<String> {
     let mut advice = Vec::new();
     for (at, link) in probe.chain.iter().enumerate() {
-        let link_advice = [hides_a_hang(probe, link), is_cut(probe, link), calls_nothing(link)];
+        let link_advice = [hides_a_hang(probe, link), is_cut(probe, at, link), calls_nothing(link)];
         advice.extend(link_advice.into_iter().flatten().map(|text| format!("probe.chain[{at}]: {text}")));
     }
     if probe.chain.iter().all(|link| BLIND.contains(&link.kind.as_str())) {
@@ -37,11 +39,25 @@ fn hides_a_hang(probe: &Probe, link: &Link) -> Option<String> {
     })
 }
 
-fn is_cut(probe: &Probe, link: &Link) -> Option<String> {
-    let timeout = link.timeout.unwrap_or(probe.timeout);
-    (timeout > probe.total_timeout).then(|| {
-        let (own, total) = (Span(timeout), Span(probe.total_timeout));
-        format!("its timeout of {own} is never used up, since `probe.total_timeout` is {total}")
+/// A link may use an equal part of what is left of the whole limit, which is most where those before it have used nothing. That a chain
+/// of many links cuts the usual timeout is as it should be; one of its own was meant.
+fn is_cut(probe: &Probe, at: usize, link: &Link) -> Option<String> {
+    let (timeout, total) = (link.timeout.unwrap_or(probe.timeout), probe.total_timeout);
+    let (own, whole) = (Span(timeout), Span(total));
+    if timeout > total {
+        return Some(format!(
+            "its timeout of {own} is never used up for an overdue call, since `probe.total_timeout` is {whole}"
+        ));
+    }
+    let behind = probe.chain.len() - at - 1;
+    let part = total / u32::try_from(behind + 1).unwrap_or(u32::MAX);
+    (link.timeout.is_some() && timeout > part).then(|| {
+        let links = if behind == 1 { "a link comes".to_owned() } else { format!("{behind} links come") };
+        let part = Span(Duration::from_millis(u64::try_from(part.as_millis()).unwrap_or(u64::MAX)));
+        format!(
+            "its timeout of {own} is never used up for an overdue call: {links} behind it, and so {part} of `probe.total_timeout` \
+             ({whole}) are its part"
+        )
     })
 }
 
