@@ -24,7 +24,18 @@ fn millis(duration: Duration) -> u64 {
 }
 
 fn id_text(request: &Request) -> String {
-    String::from_utf8_lossy(&request.id.raw()).into_owned()
+    cut(&String::from_utf8_lossy(&request.id.raw()))
+}
+
+/// An id or a name as an event has it. Both are strangers' words: events are kept, and written to the log and to files.
+fn cut(text: &str) -> String {
+    /// In bytes.
+    const LONGEST: usize = 256;
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    format!("{}…", &text[..end])
 }
 
 impl Slot {
@@ -173,7 +184,7 @@ impl Slot {
             out.push(Effect::emit(EventKind::ToolTimeout {
                 request_id: id_text(request),
                 method: request.method.name().unwrap_or("other").into(),
-                tool: request.name.as_deref().map(str::to_owned),
+                tool: request.name.as_deref().map(cut),
                 elapsed_ms: millis(now.saturating_duration_since(request.since)),
             }));
         }

@@ -540,6 +540,25 @@ fn bytes_of_the_client_that_are_no_text_never_reach_the_server() {
 
 // -- what is told -----------------------------------------------------------------------------------------------------
 
+/// Events are kept by the hundred, and written to the log and to files: a client's id of a megabyte is not.
+#[test]
+fn events_have_a_part_of_a_long_id_and_a_long_name_and_answers_all_of_it() {
+    let mut world = World::new(|_| ());
+    world.open();
+    let long = "ä".repeat(500_000);
+    let id = format!("\"{long}\"");
+    world.call(&id, &long);
+    world.advance(secs(40));
+    world.lingering = true;
+    world.tell(|slot, now, out| slot.disable(now, out));
+    refused(&world.client_got_one(), &id, -31004);
+    let [overdue, failed] = ["tool_timeout", "request_failed"].map(|name| world.told(name).remove(0));
+    for text in [&overdue["requestId"], &overdue["tool"], &failed["requestId"]] {
+        let text = text.as_str().unwrap();
+        assert!(text.len() <= 260 && text.ends_with("ä…"), "{text}");
+    }
+}
+
 #[test]
 fn that_a_call_is_overdue_is_told_once() {
     let mut world = hung(|_| ());
