@@ -1,7 +1,7 @@
 //! A unix socket as the one way in to a server: held by one process, used by one user, and gone at the end.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -17,23 +17,47 @@ pub struct Entrance {
     pub(super) listener: UnixListener,
     /// Before the lock, so that the file goes while it is held.
     _file: SocketFile,
-    /// Held while the socket is. A lock tells of a living owner without a connection to it, which would be a client.
+    /// Held while the socket is. A lock tells of a living owner without a connection to it, which would be a client; its file holds the
+    /// owner's number.
     _lock: Flock<File>,
+}
+
+/// Why a socket was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum EntranceError {
+    /// A living process has it, which may be this one.
+    #[error("{}", held(*.0))]
+    Held(Option<u32>),
+    /// What else the system says.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+fn held(process: Option<u32>) -> String {
+    match process {
+        Some(process) if process == std::process::id() => "another server here has it".to_owned(),
+        Some(process) => format!("another mcp-watchdog has it, process {process}"),
+        None => "another mcp-watchdog has it".to_owned(),
+    }
 }
 
 impl Entrance {
     /// Opens it. A socket that a dead process has left there is replaced; whatever else is there stays.
     ///
     /// # Errors
-    /// `AddrInUse` where a living process has it, this one included.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    /// [`EntranceError::Held`] where a living process has it, this one included.
+    pub fn open(path: &Path) -> Result<Self, EntranceError> {
         let mut lock = path.as_os_str().to_owned();
         lock.push(".lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(PathBuf::from(lock))?;
-        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-            Errno::EWOULDBLOCK => io::Error::new(io::ErrorKind::AddrInUse, "another server has it"),
-            errno => errno.into(),
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true).mode(0o600);
+        let file = options.open(PathBuf::from(lock))?;
+        let mut lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(file, errno)| match errno {
+            Errno::EWOULDBLOCK => EntranceError::Held(owner(&file)),
+            errno => EntranceError::Io(errno.into()),
         })?;
+        lock.set_len(0)?;
+        writeln!(lock, "{}", std::process::id())?;
         if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
             fs::remove_file(path)?;
         }
@@ -41,6 +65,15 @@ impl Entrance {
         // The lock's file stays for ever: two processes could hold locks on two files of its name otherwise.
         Ok(Self { listener, _file: file, _lock: lock })
     }
+}
+
+/// The process that a lock's file names.
+fn owner(lock: &File) -> Option<u32> {
+    /// More than any number has.
+    const LONGEST: u64 = 32;
+    let mut text = String::new();
+    lock.take(LONGEST).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -56,12 +89,16 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let first = Entrance::open(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(Entrance::open(&path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let held = Entrance::open(&path).unwrap_err();
+        assert!(matches!(held, EntranceError::Held(Some(process)) if process == std::process::id()), "{held:?}");
         let refused = std::future::poll_fn(|cx| std::task::Poll::Ready(first.listener.poll_accept(cx).is_pending()));
         assert!(refused.await, "nobody has knocked");
         drop(first);
         assert!(!path.exists());
+        let lock = folder.path().join("s.sock.lock");
+        fs::write(&lock, "a number that is longer than any").unwrap();
         let _second = Entrance::open(&path).unwrap();
+        assert_eq!(fs::read_to_string(&lock).unwrap(), format!("{}\n", std::process::id()));
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use nix::unistd::getuid;
 
 use crate::config::{Listen, Server};
 use crate::control::runtime_dir;
-use crate::front::entrance::Entrance;
+use crate::front::entrance::{Entrance, EntranceError};
 
 /// Where a server is found by its name.
 ///
@@ -25,7 +25,8 @@ pub(super) fn open(server: &Server) -> Result<Vec<Entrance>, String> {
     if server.listen.is_empty() {
         return Ok(vec![open_by_name(&server.name, &path?)?]);
     }
-    let listen = server.listen.iter().map(|Listen::Unix(path)| entrance(&server.name, path));
+    let listen =
+        server.listen.iter().map(|Listen::Unix(path)| entrance(&server.name, path, "name another path in `listen`"));
     let mut entrances = listen.collect::<Result<Vec<_>, _>>()?;
     if !server.listen.iter().any(|Listen::Unix(listen)| path.as_ref() == Ok(listen)) {
         match path.and_then(|path| open_by_name(&server.name, &path)) {
@@ -40,9 +41,18 @@ fn open_by_name(name: &str, path: &Path) -> Result<Entrance, String> {
     for folder in path.ancestors().skip(1).take(2).collect::<Vec<_>>().into_iter().rev() {
         runtime_dir::prepare(folder, getuid().as_raw()).map_err(|error| error.to_string())?;
     }
-    entrance(name, path)
+    entrance(name, path, "name another folder for one of them in MCP_WATCHDOG_RUNTIME_DIR")
 }
 
-fn entrance(name: &str, path: &Path) -> Result<Entrance, String> {
-    Entrance::open(path).map_err(|error| format!("server \"{name}\" cannot listen on {}: {error}", path.display()))
+/// `remedy` is what helps, beside the end of who has it, where another process does.
+fn entrance(name: &str, path: &Path, remedy: &str) -> Result<Entrance, String> {
+    Entrance::open(path).map_err(|error| {
+        let remedy = match error {
+            EntranceError::Held(_) => {
+                format!("; end that, leave \"{name}\" out of one of the two configurations, or {remedy}")
+            }
+            EntranceError::Io(_) => String::new(),
+        };
+        format!("server \"{name}\" cannot listen on {}: {error}{remedy}", path.display())
+    })
 }
