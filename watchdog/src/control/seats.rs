@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 pub(super) const SEATS: usize = 64;
 
 /// Who connects to ask something does so at once.
-const SILENCE: Duration = Duration::from_millis(250);
+const SILENCE: Duration = Duration::from_millis(100);
 
 /// How long one who is to go may take before another is told.
 const LEAVING: Duration = Duration::from_millis(10);
