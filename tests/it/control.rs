@@ -290,6 +290,32 @@ fn events_are_followed_across_connections() {
 }
 
 #[test]
+fn the_hash_of_the_configuration_is_that_of_the_one_in_use() {
+    let folder = runtime_folder();
+    let file = folder.path().join("servers.yaml");
+    let write = |text: &str| fs::write(&file, text).expect("the folder can be written to");
+    let text = |tool_timeout: &str| format!("servers: {{one: {{command: {FIXTURE}, tool_timeout: {tool_timeout}}}}}");
+    write(&text("40s"));
+    let serve = Setup::direct(WATCHDOG).several().options(["serve", "--config"]).options([&file]).start();
+    let hash = || get(&serve, "/server_info")["configSha256"].as_str().map(ToOwned::to_owned).expect("there is a file");
+    let first = hash();
+    assert!(first.len() == 64 && first.bytes().all(|digit| digit.is_ascii_hexdigit()), "{first}");
+    write(&text("50s"));
+    assert_eq!(hash(), first, "it has not been read");
+    post(&serve, "/config/reload", 200);
+    let second = hash();
+    assert_ne!(second, first);
+    write(&text("soon"));
+    post(&serve, "/config/reload", 422);
+    assert_eq!(hash(), second, "it was rejected");
+    write(&text("40s"));
+    post(&serve, "/config/reload", 200);
+    assert_eq!(hash(), first);
+    serve.signal(Signal::SIGTERM);
+    serve.ended(143);
+}
+
+#[test]
 fn who_listens_and_reads_nothing_holds_nobody_up() {
     // Nobody waits for progress of this name: each line makes an event. All of them are far more than the ring and the buffers
     // of a socket hold.

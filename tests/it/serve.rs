@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use harness::plugins::text_file;
@@ -244,6 +245,29 @@ fn a_client_that_leaves_half_is_given_all_that_it_takes_in_its_own_time() {
     serving.end();
 }
 
+/// `connect` hands on what its client takes, and asks for more only then.
+#[test]
+fn a_client_of_connect_that_pauses_at_the_end_is_given_all() {
+    const BYTES: usize = 1 << 20;
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    poll_until("socket", || serving.socket("one").exists());
+    let mut connect = Command::new(WATCHDOG);
+    connect.args(["connect", "one"]).env("MCP_WATCHDOG_RUNTIME_DIR", serving.process.folder());
+    let mut connect = connect.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut to, mut from) = (connect.stdin.take().unwrap(), connect.stdout.take().unwrap());
+    let call = tool_call(1, "big", json!({ "bytes": BYTES }));
+    to.write_all(format!("{}\n{call}\n", harness::initialize(0, "2025-11-25")).as_bytes()).unwrap();
+    drop(to);
+    // Longer than a client without a door is waited for.
+    std::thread::sleep(Duration::from_millis(2500));
+    let mut got = String::new();
+    from.read_to_string(&mut got).unwrap();
+    let answer: Value = serde_json::from_str(got.lines().last().unwrap()).expect("the line is whole");
+    assert_eq!(answer["result"]["content"][0]["text"].as_str().map(str::len), Some(BYTES));
+    assert!(connect.wait().unwrap().success());
+    serving.end();
+}
+
 #[test]
 fn a_second_client_is_told_that_there_is_one() {
     let serving = Serving::start(&file(&[("one", server(""))]));
@@ -298,6 +322,35 @@ fn a_server_that_cannot_be_started_or_crashes_all_the_time_is_its_own_trouble() 
     other.answer_within(0, LIMIT).own_error("server_reconnecting");
     other.finish();
     client.finish();
+    serving.end();
+}
+
+#[test]
+fn a_name_that_another_process_serves_is_told_with_who_does_and_what_helps() {
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    poll_until("socket", || serving.socket("one").exists());
+    let own = serving.folder.path().join("own.sock");
+    for (more, remedy) in [
+        (String::new(), "or name another folder for one of them in MCP_WATCHDOG_RUNTIME_DIR"),
+        (format!(", listen: [\"unix://{}\"]", own.display()), "or name another path in `listen`"),
+    ] {
+        let first = Serving::start(&file(&[("two", server(&more))]));
+        let taken = if more.is_empty() { first.socket("two") } else { own.clone() };
+        poll_until("socket", || taken.exists());
+        let mut second = Command::new(WATCHDOG);
+        second.args(["serve", "--no-control", "--config"]).arg(first.folder.path().join("servers.yaml"));
+        let second = second.env("MCP_WATCHDOG_RUNTIME_DIR", first.process.folder()).output().unwrap();
+        let told = String::from_utf8_lossy(&second.stderr);
+        assert_eq!(second.status.code(), Some(78), "{told}");
+        let who = format!(
+            "server \"two\" cannot listen on {}: another mcp-watchdog has it, process {}; end that, leave \"two\" out of one of the \
+             two configurations, {remedy}",
+            taken.display(),
+            first.process.pid()
+        );
+        assert!(told.contains(&who), "{told}\n{who}");
+        first.end();
+    }
     serving.end();
 }
 
@@ -365,7 +418,7 @@ fn a_socket_that_another_process_serves_is_not_taken_away() {
     let second = Serving::start_with(&file(&[("one", server(""))]), |setup| {
         setup.env("MCP_WATCHDOG_RUNTIME_DIR", serving.process.folder())
     });
-    second.process.wait_stderr("another server has it");
+    second.process.wait_stderr(&format!("another mcp-watchdog has it, process {};", serving.process.pid()));
     second.process.ended(78);
     assert_eq!(life(&client, 1), "1");
     client.finish();

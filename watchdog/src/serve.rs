@@ -60,6 +60,7 @@ fn serve(input: Input, loaded: Loaded, registry: Registry, log: LogHandle) -> st
         let events = Bus::new(EventWriter::new(log.clone(), &loaded.config.events), loaded.config.events.ring);
         let (sender, orders) = mpsc::unbounded_channel();
         let handle = Handle::new(Info::of_this_process(loaded.file.clone()), events.clone(), sender);
+        handle.set_config_sha256(loaded.sha256);
         let kind = EventKind::WatchdogStarted { version: handle.info().version.into(), pid: handle.info().pid };
         events.publish(Event::of_watchdog(kind), SystemTime::now());
         let manager = ServiceManager::of_environment(&handle);
@@ -224,6 +225,7 @@ impl Serve {
         told.extend(difference.restart.iter().map(|key| format!("{key} (takes a restart of the watchdog)")));
         // What only a new process takes is told of again, until there is one.
         self.config.servers = loaded.config.servers;
+        self.handle.set_config_sha256(loaded.sha256);
         if !told.is_empty() {
             self.emit(EventKind::ConfigReloaded { changed: told.clone() });
         }

@@ -43,7 +43,7 @@ const AT_A_TERMINAL: &str = "stdin is a terminal: each line that is typed there 
 
 /// Serves until the client leaves, a signal comes, or the server has failed for good.
 pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
-    let Loaded { config, file, warnings, .. } = loaded;
+    let Loaded { config, file, sha256, warnings, .. } = loaded;
     let log = telemetry::init(&config.log, &config.only().name);
     for warning in warnings {
         tracing::warn!("{warning}");
@@ -51,7 +51,7 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
     if let Some(why) = os::blindness() {
         tracing::warn!("{why}");
     }
-    let exit = serve(&config, file, registry, log.clone()).unwrap_or_else(|error| {
+    let exit = serve(&config, (file, sha256), registry, log.clone()).unwrap_or_else(|error| {
         log.last_word(&format!("the watchdog failed: {}", chain_text(&error)));
         Exit::Internal
     });
@@ -59,7 +59,13 @@ pub(crate) fn run(loaded: Loaded, registry: Registry) -> Exit {
     exit
 }
 
-fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHandle) -> io::Result<Exit> {
+/// The file is what the configuration was read from, with its SHA-256.
+fn serve(
+    config: &Config,
+    (file, sha256): (Option<PathBuf>, Option<String>),
+    registry: Registry,
+    log: LogHandle,
+) -> io::Result<Exit> {
     os::room_for_runtime()?;
     let runtime = event_loop::start()?;
     runtime.block_on(async {
@@ -78,6 +84,7 @@ fn serve(config: &Config, file: Option<PathBuf>, registry: Registry, log: LogHan
         let probes = registry.names().map(str::to_owned).collect();
         let (sender, mut orders) = mpsc::unbounded_channel();
         let handle = Handle::new(Info::of_this_process(file), events.clone(), sender);
+        handle.set_config_sha256(sha256);
         let (driver, slot) = Driver::new(Parts {
             server: Arc::new(config.only().clone()),
             role: Role { exit_on_failure: config.on_permanent_failure == OnPermanentFailure::Exit, served: false },

@@ -104,6 +104,8 @@ pub struct Loaded {
     pub config: Config,
     /// The file that was read.
     pub file: Option<PathBuf>,
+    /// Its SHA-256, in lower-case hexadecimal digits.
+    pub sha256: Option<String>,
     /// What is not wrong but probably not meant, for the log.
     pub warnings: Vec<String>,
     /// Whether COMMAND was given, which then replaces the file's.
@@ -218,6 +220,7 @@ fn assemble(layers: Layers, names: &[String], input: &Input, known: KnownProbes<
         Ok((config, top)) if errors.is_empty() => Ok(Loaded {
             config,
             file: layers.file_name(),
+            sha256: layers.sha256,
             warnings: once(warnings),
             from_command_line: !input.command.is_empty(),
             effective: Effective { top, servers: sections, sources: layers.sources },

@@ -79,10 +79,14 @@ pub struct ServerInfo {
     pub uptime_ms: u64,
     /// The configuration file, if there is one.
     pub config_file: Option<String>,
+    /// The SHA-256 of that file as it is in use, as `sha256sum` prints it. A reload that was rejected leaves it as it was.
+    pub config_sha256: Option<String>,
     /// The number of the latest event.
     pub sequence: u64,
     /// The types that links of a probe chain may have.
     pub probes: Vec<String>,
+    /// What this build can do that not every build can: `plugins`.
+    pub features: Vec<String>,
 }
 
 /// What a reload changed.

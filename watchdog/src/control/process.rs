@@ -12,6 +12,9 @@ use super::query::{Nothing, Params};
 use super::{Plane, metrics, openapi};
 use crate::telemetry::timestamp;
 
+/// Those of the package's features that a user may look for.
+const FEATURES: &[&str] = if cfg!(feature = "plugins") { &["plugins"] } else { &[] };
+
 pub(super) async fn info(State(plane): State<Plane>, _: Params<Nothing>) -> Json<ServerInfo> {
     let info = plane.handle().info();
     Json(ServerInfo {
@@ -21,8 +24,10 @@ pub(super) async fn info(State(plane): State<Plane>, _: Params<Nothing>) -> Json
         started_at: timestamp(info.started),
         uptime_ms: u64::try_from(info.started_at.elapsed().as_millis()).unwrap_or(u64::MAX),
         config_file: info.config_file.as_ref().map(|path| path.display().to_string()),
+        config_sha256: plane.handle().config_sha256(),
         sequence: plane.handle().events().sequence(),
         probes: plane.shared.probes.clone(),
+        features: FEATURES.iter().map(|feature| (*feature).to_owned()).collect(),
     })
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::{Method, header};
 use futures_util::stream::{self, StreamExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::control::fake::{Fake, FakeSlot};
@@ -255,4 +255,8 @@ async fn the_watchdog_tells_what_it_is() {
     let info = fake.get("/server_info").await.json();
     assert_eq!((&info["name"], &info["probes"]), (&json!("mcp-watchdog"), &json!(["ping"])));
     assert_eq!((&info["configFile"], &info["pid"]), (&json!("/etc/x.yaml"), &json!(std::process::id())));
+    let features = if cfg!(feature = "plugins") { json!(["plugins"]) } else { json!([]) };
+    assert_eq!((&info["configSha256"], &info["features"]), (&Value::Null, &features));
+    fake.plane.handle().set_config_sha256(Some("ab01".to_owned()));
+    assert_eq!(fake.get("/server_info").await.json()["configSha256"], "ab01");
 }

@@ -3,8 +3,8 @@
 mod all;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -93,6 +93,8 @@ struct Shared {
     orders: mpsc::UnboundedSender<Order>,
     /// Whether the end has begun.
     draining: AtomicBool,
+    /// Of the configuration in use.
+    config_sha256: Mutex<Option<String>>,
     /// In the order of the configuration. Replaced as a whole.
     slots: watch::Sender<Arc<[SlotHandle]>>,
 }
@@ -156,7 +158,19 @@ impl Handle {
     #[must_use]
     pub fn new(info: Info, events: Bus, orders: mpsc::UnboundedSender<Order>) -> Self {
         let (draining, slots) = (AtomicBool::new(false), watch::Sender::new(Arc::from([])));
-        Self { shared: Arc::new(Shared { info, events, orders, draining, slots }) }
+        let config_sha256 = Mutex::default();
+        Self { shared: Arc::new(Shared { info, events, orders, draining, config_sha256, slots }) }
+    }
+
+    /// A configuration file with this SHA-256 is in use from now on.
+    pub fn set_config_sha256(&self, sha256: Option<String>) {
+        *self.shared.config_sha256.lock().unwrap_or_else(PoisonError::into_inner) = sha256;
+    }
+
+    /// The SHA-256 of the configuration file that is in use, in lower-case hexadecimal digits; `None` where there is no file.
+    #[must_use]
+    pub fn config_sha256(&self) -> Option<String> {
+        self.shared.config_sha256.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces the list of slots.

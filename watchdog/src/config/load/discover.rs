@@ -46,8 +46,7 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
     if bytes.len() as u64 > LONGEST {
         return Err(ConfigError::about(name, "is longer than 4 MiB"));
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         ConfigError::about(name, format!("is not UTF-8 text (byte {})", error.utf8_error().valid_up_to()))
-    })?;
-    Ok(text.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(text))
+    })
 }

@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use sha2::{Digest, Sha256};
+
 use crate::config::error::{ConfigError, ConfigErrors};
 use crate::config::excerpt::{Guard, excerpt};
 use crate::config::preset::Preset;
@@ -46,6 +48,8 @@ pub(super) struct Layers {
     pub(super) warnings: Vec<String>,
     pub(super) errors: Vec<ConfigError>,
     file: Option<(PathBuf, Node)>,
+    /// Of the file as it is.
+    pub(super) sha256: Option<String>,
     connections: Vec<Connection>,
     variables: Vec<Assignment>,
     options: Vec<Assignment>,
@@ -57,9 +61,12 @@ impl Layers {
         let environment = Environment(input.environment.iter().cloned().collect());
         let mut sources = Sources::new();
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        let mut sha256 = None;
         let file = match discover::find(input, &environment) {
             Some(path) => {
                 let text = input.text.clone().map_or_else(|| discover::read(&path), Ok)?;
+                sha256 = Some(Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect());
+                let text = text.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(text);
                 let (name, text) = match client_file::adapted(&path, &text).transpose()? {
                     // The lines of errors are those of what was made of it.
                     Some(made) => {
@@ -89,7 +96,7 @@ impl Layers {
                 _ => document::section(&mut assignment.tree, &sources, &mut errors),
             }
         }
-        Ok(Self { sources, environment, warnings, errors, file, connections, variables, options })
+        Ok(Self { sources, environment, warnings, errors, file, sha256, connections, variables, options })
     }
 
     /// The file, where one is read.

@@ -113,6 +113,8 @@ fn a_file_must_be_text_of_a_sane_length() {
     assert_eq!(case.error(), "config.yaml: is longer than 4 MiB");
     std::fs::write(case.input.config.as_ref().unwrap(), "\u{feff}servers: {fs: {command: a}}").unwrap();
     assert_eq!(case.server().name, "fs");
+    let as_sha256sum_prints_it = "060bc9173494255c5a6acf82ea15849fea34e6e646ad52d19081c12b2cbf7585";
+    assert_eq!(case.ok().sha256.as_deref(), Some(as_sha256sum_prints_it));
 }
 
 #[test]
