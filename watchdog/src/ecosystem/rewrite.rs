@@ -15,10 +15,6 @@ use super::{Document, Format};
 /// to take the list away again, whatever else of the file was laid out anew meanwhile.
 const NO_ARGS: &str = "--name=";
 
-/// How that word begins in the text where `args` was `null`, which is put back then. Whoever lays the file out anew spells it as
-/// any other, and the list is taken away, which means the same.
-const NULL_ARGS: &str = "\"\\u002d-name=";
-
 /// How entries are changed.
 pub(crate) enum Change {
     /// They run under the watchdog.
@@ -69,7 +65,7 @@ pub(crate) fn rewrite(document: &Document<'_>, change: &Change) -> Result<Rewrit
             if let Some(entry) = expected.at_mut(server.keys()) {
                 entry.set("command", Item::text(plan.command));
                 match plan.args {
-                    Some(value) => entry.set("args", Item { value, span: 0..0 }),
+                    Some(args) => entry.set("args", Item { value: Value::List(args), span: 0..0 }),
                     None => entry.remove("args"),
                 }
             }
@@ -92,7 +88,7 @@ struct Plan {
     /// What the entry has to say afterwards.
     command: String,
     /// `None`: there are none.
-    args: Option<Value>,
+    args: Option<Vec<Item>>,
     /// The server's own command.
     server: String,
 }
@@ -141,18 +137,14 @@ fn wrap(
     (binary, options): (&str, &[String]),
 ) -> Plan {
     let server = command.as_text().unwrap_or_default().to_owned();
-    let was_null = args.is_some_and(|args| matches!(args.value, Value::Null));
     let name = match args {
-        Some(_) if !was_null => vec!["--name".to_owned(), to_name(name)],
-        _ => vec![format!("{NO_ARGS}{}", to_name(name))],
+        Some(_) => vec!["--name".to_owned(), to_name(name)],
+        None => vec![format!("{NO_ARGS}{}", to_name(name))],
     };
     let fixed: Vec<String> = name.into_iter().chain(options.iter().cloned()).chain(["--".to_owned()]).collect();
     // The command keeps its own spelling, so that it can be put back byte for byte.
-    let mut spelled: Vec<String> =
+    let spelled: Vec<String> =
         fixed.iter().map(|text| quoted(text)).chain([document.text[command.span.clone()].to_owned()]).collect();
-    if was_null && let Some(first) = spelled.first_mut() {
-        *first = first.replacen(&format!("\"{NO_ARGS}"), NULL_ARGS, 1);
-    }
     let edit = match args {
         Some(args) => front(document.text, args, &spelled),
         None => missing(document, entry, &spelled),
@@ -160,7 +152,7 @@ fn wrap(
     let old = args.and_then(Item::as_list).unwrap_or_default();
     let args = fixed.into_iter().chain([server.clone()]).map(Item::text).chain(old.iter().cloned()).collect();
     let edits = vec![Edit { range: command.span.clone(), text: quoted(binary) }, edit];
-    Plan { edits, command: binary.to_owned(), args: Some(Value::List(args)), server }
+    Plan { edits, command: binary.to_owned(), args: Some(args), server }
 }
 
 /// Puts elements at the front of a list, in the manner of the list: on one line, or on a line each.
@@ -228,12 +220,8 @@ fn unwrap(
     };
     let restored = Edit { range: command.span.clone(), text: text[inner.span.clone()].to_owned() };
     let server = inner.as_text().unwrap_or_default().to_owned();
-    let was_no_list = first.as_text().is_some_and(|first| first.starts_with(NO_ARGS)) && items.len() == at + 1;
-    if was_no_list && text[first.span.clone()].starts_with(NULL_ARGS) {
-        let edits = vec![restored, Edit { range: list.span.clone(), text: "null".to_owned() }];
-        return Ok(Plan { edits, command: server.clone(), args: Some(Value::Null), server });
-    }
-    if was_no_list && let Some(range) = all_of(document, entry, "args") {
+    let was_missing = first.as_text().is_some_and(|first| first.starts_with(NO_ARGS)) && items.len() == at + 1;
+    if was_missing && let Some(range) = all_of(document, entry, "args") {
         let edits = vec![restored, Edit { range, text: String::new() }];
         return Ok(Plan { edits, command: server.clone(), args: None, server });
     }
@@ -246,7 +234,7 @@ fn unwrap(
         }
     };
     let edits = vec![restored, Edit { range: first.span.start..end, text: String::new() }];
-    Ok(Plan { edits, command: server.clone(), args: Some(Value::List(items[at + 1..].to_vec())), server })
+    Ok(Plan { edits, command: server.clone(), args: Some(items[at + 1..].to_vec()), server })
 }
 
 /// All that goes with a key: its comma, or its line. `None` where something else stands there too, such as a comment.
