@@ -28,7 +28,7 @@ fn id_text(request: &Request) -> String {
 }
 
 /// An id or a name as an event has it. Both are strangers' words: events are kept, and written to the log and to files.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     /// In bytes.
     const LONGEST: usize = 256;
     if text.len() <= LONGEST {

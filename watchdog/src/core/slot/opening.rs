@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::notices::cut;
 use super::{Count, Effect, Opening, Slot};
 use crate::core::catalog::ListKind;
 use crate::core::ids::Generation;
@@ -118,6 +119,7 @@ impl Slot {
                 self.ready(now, out);
             }
             Compatibility::OtherVersion { told, now: said } => {
+                let said = cut(&said);
                 self.emit_incompatible(&told, &said, out);
                 let why = format!("handshake_incompatible: the client was told {told}, the new server says {said}");
                 self.fail_opening(now, why, out);
