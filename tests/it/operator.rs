@@ -463,10 +463,11 @@ fn a_token_opens_a_tcp_address() {
 /// Three times as many as can be connected.
 #[test]
 fn those_who_connect_and_say_nothing_do_not_keep_others_out() {
+    const STALLED: &str = "POST /mcp/servers/a/retry HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n";
     let session = started(named("a"));
     let socket = &sockets(session.folder())[0];
     let stalled: Vec<_> = (0..200).map(|_| UnixStream::connect(socket).expect("it listens")).collect();
-    for (mut stream, piece) in stalled.iter().zip(["", "GET /li"].into_iter().cycle()) {
+    for (mut stream, piece) in stalled.iter().zip(["", "GET /li", STALLED].into_iter().cycle()) {
         stream.write_all(piece.as_bytes()).expect("it is heard");
     }
     let begun = Instant::now();

@@ -4,16 +4,18 @@
 //!
 //! A form of a web page can send neither without being asked for leave first, which nobody gives it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::timeout;
 
 use super::problem::Problem;
+use super::seats::{Asking, Seat};
 
 /// More is not read.
 const LARGEST: usize = 64 * 1024;
@@ -25,7 +27,10 @@ const LATEST: Duration = Duration::from_secs(10);
 pub(super) async fn expect_any(request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     match read(&parts.headers, body).await {
-        Ok(body) => next.run(Request::from_parts(parts, Body::from(body))).await,
+        Ok(body) => {
+            let _asking = asking(&parts.extensions);
+            next.run(Request::from_parts(parts, Body::from(body))).await
+        }
         Err(response) => response,
     }
 }
@@ -38,9 +43,17 @@ pub(super) async fn expect_none(request: Request, next: Next) -> Response {
         Err(response) => return response,
     };
     match check_nothing(&parts.headers, &body) {
-        Ok(()) => next.run(Request::from_parts(parts, Body::empty())).await,
+        Ok(()) => {
+            let _asking = asking(&parts.extensions);
+            next.run(Request::from_parts(parts, Body::empty())).await
+        }
         Err(problem) => problem.into_response(),
     }
+}
+
+/// From here on its connection waits for us, and not we for it.
+fn asking(extensions: &Extensions) -> Option<Asking> {
+    extensions.get::<Arc<Seat>>().map(Seat::asks)
 }
 
 /// All of a body; the answer to one that is too large, or does not come.

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::response::Response;
-use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::Service;
+use hyper::{Method, Request};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -81,8 +81,12 @@ impl Service<Request<Incoming>> for Seated {
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let (asking, answer) = (self.seat.asks(), self.router.call(request));
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        // What waits for a body that does not come asks nothing yet.
+        let is_whole = request.body().is_end_stream() || request.method() != Method::POST;
+        let asking = is_whole.then(|| self.seat.asks());
+        request.extensions_mut().insert(self.seat.clone());
+        let answer = self.router.call(request);
         Box::pin(async move {
             let answer = answer.await;
             drop(asking);

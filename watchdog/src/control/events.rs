@@ -77,8 +77,10 @@ fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     number.map(Some).ok_or_else(|| Problem::invalid("Last-Event-ID is not the number of an event"))
 }
 
+/// `None` where nothing is named, which means all: who fills in an empty word has no wish.
 fn names(list: Option<&str>) -> Option<Vec<String>> {
-    list.map(|list| list.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect())
+    let names = list?.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    Some(names.collect()).filter(|names: &Vec<String>| !names.is_empty())
 }
 
 fn accepts_json_lines(headers: &HeaderMap) -> bool {

@@ -56,6 +56,8 @@ async fn carry_out(backend: &dyn Backend, tool: Tool, arguments: JsonObject) -> 
             let Await { timeout_ms, types, cursor } = read(tool, arguments)?;
             let limit = timeout_ms.map_or(Ok(activity::USUAL), |limit| bounded("timeout_ms", limit))?;
             let cursor = cursor.as_deref().unwrap_or_default().parse().map_err(Failure::invalid)?;
+            // None at all would be waited for in vain.
+            let types = types.filter(|types| !types.is_empty());
             EventKind::check_names(types.iter().flatten().map(String::as_str)).map_err(Failure::invalid)?;
             let listener = backend.listen(&cursor).await?;
             written(&listener.activity(limit, types.as_deref()).await)

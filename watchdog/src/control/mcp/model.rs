@@ -56,7 +56,7 @@ pub(super) struct Await {
     #[schemars(range(max = 600_000))]
     pub(super) timeout_ms: Option<u64>,
     /// Only events of these types, such as server_connected, server_disconnected, server_reconnecting, server_reconnected,
-    /// server_failed, server_health_degraded or tool_timeout. All where it is left out.
+    /// server_failed, server_health_degraded or tool_timeout. All where it is left out or empty.
     #[serde(default)]
     pub(super) types: Option<Vec<String>>,
     /// `cursor` of an earlier result: nothing that happened since then is missed.

@@ -115,7 +115,11 @@ async fn a_type_that_there_is_not_is_told_with_those_that_there_are() {
         assert!(EventKind::NAMES.iter().all(|name| detail.contains(name)), "{detail}");
     }
     let every = EventKind::NAMES.join(",");
-    let _all = listen(&fake, &format!("?type={every}"), &[]).await;
+    for query in [format!("?type={every}"), "?type=&server=".to_owned(), "?type=,".to_owned()] {
+        let mut all = listen(&fake, &query, &[]).await;
+        happen(&fake, "one");
+        assert_eq!(all.event().await.1["type"], "server_health_restored", "{query}");
+    }
 }
 
 #[tokio::test]
