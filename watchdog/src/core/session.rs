@@ -33,7 +33,7 @@ struct Opening {
 }
 
 /// What the client was told in the answer to `initialize` (or in that to `server/discover`).
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Told {
     /// The negotiated version.
@@ -71,8 +71,8 @@ pub enum Compatibility {
     Same {
         /// Whether the capabilities differ from what the client was told.
         capabilities_changed: bool,
-        /// Of the new handshake's result.
-        hash: String,
+        /// What the new server says.
+        now: Told,
     },
     /// It cannot: the client is bound to another version.
     OtherVersion {
@@ -297,7 +297,7 @@ impl Session {
         if !told.protocol_version.is_empty() && told.protocol_version != now.protocol_version {
             return Compatibility::OtherVersion { told: told.protocol_version.clone(), now: now.protocol_version };
         }
-        Compatibility::Same { capabilities_changed: told.capabilities != now.capabilities, hash: now.hash() }
+        Compatibility::Same { capabilities_changed: told.capabilities != now.capabilities, now }
     }
 }
 

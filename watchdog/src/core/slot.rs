@@ -43,7 +43,7 @@ use super::ledger::{Ledger, Request, earliest};
 use super::lifecycle::{Action, Event, Lifecycle, Policy};
 use super::listens::Listens;
 use super::own::Own;
-use super::session::Session;
+use super::session::{Session, Told};
 use crate::config::{RetryTools, Server};
 use crate::events::Throttle;
 use crate::exit::Exit;
@@ -163,7 +163,8 @@ pub struct Slot {
     clock: Option<Instant>,
     /// Whether the latest handshake differed from what the client was told.
     capabilities_changed: bool,
-    latest_hash: Option<String>,
+    /// What the latest process answered to the replayed handshake.
+    latest: Option<Told>,
     throttle: Throttle,
     closing: Option<Closing>,
     first_word: Option<FirstWord>,
@@ -223,7 +224,7 @@ impl Slot {
             changed: true,
             clock: None,
             capabilities_changed: false,
-            latest_hash: None,
+            latest: None,
             throttle: Throttle::off(),
             closing: None,
             first_word: None,

@@ -125,10 +125,10 @@ impl Slot {
             preserved.push("listen streams".into());
         }
         EventKind::ServerReconnected {
-            capabilities: told.map_or(Value::Null, |told| told.capabilities.clone()),
+            capabilities: self.latest.as_ref().or(told).map_or(Value::Null, |latest| latest.capabilities.clone()),
             capabilities_changed: self.capabilities_changed,
             old_hash: told.map(Told::hash),
-            new_hash: self.latest_hash.clone(),
+            new_hash: self.latest.as_ref().map(Told::hash),
             attempts_taken: attempts,
             down_ms: self.lost_at.map_or(0, |at| millis(now.saturating_duration_since(at))),
             lost: vec!["state inside the old process".into()],

@@ -110,9 +110,9 @@ impl Slot {
             return self.fail_opening(now, "the server refused the replayed initialize".to_owned(), out);
         }
         match self.session.compare(result) {
-            Compatibility::Same { capabilities_changed, hash } => {
+            Compatibility::Same { capabilities_changed, now: latest } => {
                 self.capabilities_changed = capabilities_changed;
-                self.latest_hash = Some(hash);
+                self.latest = Some(latest);
                 if let Some(line) = self.session.replay_initialized().cloned() {
                     out.push(Effect::pass(line));
                 }

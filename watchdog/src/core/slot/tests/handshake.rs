@@ -106,6 +106,7 @@ fn other_capabilities_are_an_event_and_the_session_goes_on() {
     world.server_dies();
     let told = &world.told("server_reconnected")[0];
     assert_eq!(told["capabilitiesChanged"], true);
+    assert_eq!(told["capabilities"], serde_json::json!({}), "those of the new process");
     assert_ne!(told["oldHash"], told["newHash"]);
 }
 
