@@ -75,9 +75,9 @@ impl Running {
                 let near = hint::did_you_mean(&target.name, names.filter(|name| *name != target.name));
                 let known: Vec<_> =
                     all.map(|(_, server)| format!("{} (watchdog {})", server.status.name, server.watchdog)).collect();
-                let whose = target.watchdog.map(|pid| format!(" of watchdog {pid}")).unwrap_or_default();
+                let whose = target.watchdog.map(|pid| format!(" in watchdog {pid}")).unwrap_or_default();
                 let message =
-                    format!("no server{whose} is called \"{}\"{near}; there are: {}", target.name, known.join(", "));
+                    format!("Server '{}' not found{whose}{near}; there are: {}", target.name, known.join(", "));
                 Err(Failure::of(Code::ServerNotFound, &message))
             }
             several => {
