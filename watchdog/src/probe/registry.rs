@@ -165,6 +165,9 @@ impl Registry {
 }
 
 fn refusal(link: &config::Link, error: &ConfigError) -> String {
+    let error = error.to_string();
+    // Those of the link itself are fields too, and one of them may be meant.
+    let error = error.strip_suffix(", there are no fields").unwrap_or(&error);
     let hint = mistaken_key(&link.options).unwrap_or_default();
     format!("probe \"{}\": {error}{hint}", link.kind)
 }

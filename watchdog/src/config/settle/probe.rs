@@ -103,19 +103,28 @@ impl Place<'_> {
         vec![Step::Key("probe".to_owned()), Step::Key("chain".to_owned()), Step::Index(self.index)]
     }
 
-    /// An error at the option that the message names, or at the link. What the probe says of its options has no places.
+    fn path_to(&self, key: &str) -> Vec<Step> {
+        let mut path = self.path();
+        path.push(Step::Key(key.to_owned()));
+        path
+    }
+
+    /// An error at the option that the message names (at its key if there is no such option), or at the link. What the probe
+    /// says of its options has no places.
     fn error_of(&self, link: &Link, message: String) -> ConfigError {
         let named = |key: &&String| message.contains(&format!("`{key}`"));
-        match link.options.as_object().and_then(|options| options.keys().find(named)) {
-            Some(key) => self.error(&key.clone(), message),
-            None => self.context.error_at(&self.path(), message),
+        let Some(key) = link.options.as_object().and_then(|options| options.keys().find(named)) else {
+            return self.context.error_at(&self.path(), message);
+        };
+        if !message.contains(&format!("unknown field `{key}`")) {
+            return self.error(key, message);
         }
+        let Merged { tree, sources, .. } = self.context.merged;
+        ConfigError::at_key(sources, &tree.deepest(&self.path_to(key)).origin, message)
     }
 
     fn error(&self, key: &str, message: String) -> ConfigError {
-        let mut path = self.path();
-        path.push(Step::Key(key.to_owned()));
-        self.context.error_at(&path, message)
+        self.context.error_at(&self.path_to(key), message)
     }
 
     /// Expands variables, and finds the file that lies beside the configuration.
@@ -153,10 +162,8 @@ impl Place<'_> {
         if name.trim().is_empty() {
             return Err("is empty: it wants the path of a shared library, such as `./check.so`".to_owned());
         }
-        let mut path = self.path();
-        path.push(Step::Key(BESIDE.to_owned()));
         let Merged { tree, sources, .. } = self.context.merged;
-        let folder = sources.folder(tree.deepest(&path).origin.source).unwrap_or_else(|| Path::new(""));
+        let folder = sources.folder(tree.deepest(&self.path_to(BESIDE)).origin.source).unwrap_or_else(|| Path::new(""));
         let path = std::path::absolute(folder.join(name)).map_err(|error| error.to_string())?;
         path.into_os_string().into_string().map_err(|_| "its folder has a name that is not UTF-8".to_owned())
     }

@@ -59,11 +59,11 @@ fn the_keys_of_a_link_are_no_options() {
 #[test]
 fn what_a_probe_says_of_an_option_is_told_with_the_options_place() {
     let why = error("{type: tools_list}, {type: ping, deep: 1, timout: 3s}");
-    assert!(why.ends_with("servers.fs.probe.chain[1].timout: probe \"ping\": unknown field `timout`"), "{why}");
+    assert!(why.ends_with("servers.fs.probe.chain[1]: probe \"ping\": unknown field `timout`"), "{why}");
     let there = Case::file(
         "servers:\n  fs:\n    command: a\n    probe:\n      chain:\n        - type: ping\n          timout: 3s\n",
     );
-    assert!(there.error().starts_with("config.yaml:7:"), "{}", there.error());
+    assert!(there.error().starts_with("config.yaml:7:11: "), "{}", there.error());
     let why = error("{type: other, deep: 1}");
     assert!(why.ends_with("servers.fs.probe.chain[0]: there is no probe `other`"), "{why}");
 }
