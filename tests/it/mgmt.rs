@@ -131,7 +131,10 @@ async fn serves(way: Way, mode: ClientLifecycleMode) {
     assert_eq!(all["skipped"][0]["reason"], "connected");
 
     let text = bad(&client, "get_server_status", json!({ "name": "nodes" })).await;
-    assert!(text.starts_with("server_not_found: Server 'nodes' not found (did you mean \"notes\"?); there are: notes"), "{text}");
+    assert!(
+        text.starts_with("server_not_found: Server 'nodes' not found (did you mean \"notes\"?); there are: notes"),
+        "{text}"
+    );
     let error = call(&client, "disable_server", json!({ "name": "notes" })).await;
     assert!(matches!(&error, Err(ServiceError::McpError(error)) if error.code.0 == -32602), "{error:?}");
 

@@ -1,5 +1,6 @@
 //! What can go wrong between an operator and a watchdog, in words that name the remedy.
 
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,12 +24,14 @@ pub enum ClientError {
         problems: Vec<String>,
     },
     /// Watchdogs run, but none has this server.
-    #[error("no running watchdog has a server \"{name}\"{}", hint::among(.name, .known))]
+    #[error("no running watchdog has a server \"{name}\"{}{}", hint::among(.name, .known), Below(.problems))]
     NoServer {
         /// The name that was asked for.
         name: String,
         /// Those that there are.
         known: Vec<String>,
+        /// Who did not answer, and may have it.
+        problems: Vec<String>,
     },
     /// More than one is meant.
     #[error("{question}; there are:\n  {}", .found.join("\n  "))]
@@ -96,16 +99,21 @@ impl ClientError {
 
 fn none_found(looked: &[PathBuf], problems: &[String]) -> String {
     let looked: Vec<_> = looked.iter().map(|path| path.display().to_string()).collect();
-    let mut text = format!(
+    format!(
         "no running watchdog found in {}: none runs, or it is another user's, or has --no-control; \
-         --socket names one that listens elsewhere",
-        looked.join(" or ")
-    );
-    for problem in problems {
-        text.push_str("\n  ");
-        text.push_str(problem);
+         --socket names one that listens elsewhere{}",
+        looked.join(" or "),
+        Below(problems)
+    )
+}
+
+/// What else went wrong, a line each.
+struct Below<'a>(&'a [String]);
+
+impl fmt::Display for Below<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
     }
-    text
 }
 
 fn unreachable_text(endpoint: &Endpoint, error: &io::Error) -> String {

@@ -109,7 +109,8 @@ impl Survey {
         let matching: Vec<_> = all.filter(|(_, server)| name.is_none_or(|name| server.name == name)).collect();
         match name {
             Some(name) if matching.is_empty() => {
-                Err(ClientError::NoServer { name: name.to_owned(), known: self.names() })
+                let problems = self.problems.clone();
+                Err(ClientError::NoServer { name: name.to_owned(), known: self.names(), problems })
             }
             _ => Ok(matching),
         }

@@ -62,7 +62,7 @@ impl Running {
 
     /// The one server that is meant, with its watchdog.
     async fn find(&self, target: &Target) -> Result<(Watchdog, Server), Failure> {
-        let Peers { peers, .. } = self.peers().await?;
+        let Peers { peers, problems } = self.peers().await?;
         let meant = |server: &Server| {
             server.status.name == target.name && target.watchdog.is_none_or(|watchdog| server.watchdog == watchdog)
         };
@@ -76,8 +76,10 @@ impl Running {
                 let known: Vec<_> =
                     all.map(|(_, server)| format!("{} (watchdog {})", server.status.name, server.watchdog)).collect();
                 let whose = target.watchdog.map(|pid| format!(" in watchdog {pid}")).unwrap_or_default();
-                let message =
+                let mut message =
                     format!("Server '{}' not found{whose}{near}; there are: {}", target.name, known.join(", "));
+                // One of them may have it.
+                message.extend(problems.iter().flat_map(|problem| ["; ", problem]));
                 Err(Failure::of(Code::ServerNotFound, &message))
             }
             several => {

@@ -41,6 +41,16 @@ fn a_name_is_looked_up_over_all_watchdogs() {
 }
 
 #[test]
+fn a_server_that_is_not_found_may_be_that_of_a_watchdog_that_is_silent() {
+    let silent = "the watchdog at /run/b-2.sock did not answer within 1s".to_owned();
+    let one = Survey { live: vec![live(1, &["a"])], problems: vec![silent.clone()] };
+    let unknown = chosen(&one, Some("b")).unwrap_err();
+    assert_eq!(unknown, format!("no running watchdog has a server \"b\"; there are: a\n  {silent}"));
+    let nobody = chosen(&Survey { live: Vec::new(), problems: vec![silent.clone()] }, Some("b")).unwrap_err();
+    assert!(nobody.ends_with(&format!("\n  {silent}")), "{nobody}");
+}
+
+#[test]
 fn who_is_meant_has_to_be_said_when_there_are_several() {
     let all = survey(vec![live(1, &["a", "b"]), live(2, &["a"])]);
     assert_eq!(
