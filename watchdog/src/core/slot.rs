@@ -155,7 +155,10 @@ pub struct Slot {
     failure: Failure,
     /// What had gone wrong before the present connection.
     past_failure: Failure,
-    lost_at: Option<Instant>,
+    /// When the latest process was lost or given up.
+    failed_at: Option<Instant>,
+    /// When the latest connection was lost, however many attempts have failed since.
+    down_since: Option<Instant>,
     connected_at: Option<Instant>,
     /// Whether something happened that a picture shows.
     changed: bool,
@@ -219,7 +222,8 @@ impl Slot {
             tearing: None,
             failure: Failure::default(),
             past_failure: Failure::default(),
-            lost_at: None,
+            failed_at: None,
+            down_since: None,
             connected_at: None,
             changed: true,
             clock: None,

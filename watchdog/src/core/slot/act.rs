@@ -23,7 +23,7 @@ impl Slot {
         match action {
             Action::Spawn(generation) => self.spawn(now, generation, out),
             Action::Tear(generation) => {
-                self.lost_at = Some(now);
+                self.failed_at = Some(now);
                 self.tear(generation, out);
             }
             Action::Arm(token, at) => self.timers.push((token, at)),

@@ -47,8 +47,10 @@ impl Slot {
     pub(super) fn emit_notice(&mut self, now: Instant, notice: Notice, out: &mut Vec<Effect>) {
         let (attempts, _) = self.life.attempts();
         let is_error = self.config.restart.attempts_are_errors;
-        if matches!(notice, Notice::Connected { .. } | Notice::Reconnected { .. }) {
-            self.connected_at = Some(now);
+        match notice {
+            Notice::Connected { .. } | Notice::Reconnected { .. } => self.connected_at = Some(now),
+            Notice::Disconnected { .. } => self.down_since = Some(now),
+            _ => {}
         }
         let kind = match notice {
             Notice::Starting => EventKind::ServerStarting { attempt: attempts },
@@ -130,7 +132,7 @@ impl Slot {
             old_hash: told.map(Told::hash),
             new_hash: self.latest.as_ref().map(Told::hash),
             attempts_taken: attempts,
-            down_ms: self.lost_at.map_or(0, |at| millis(now.saturating_duration_since(at))),
+            down_ms: self.down_since.or(self.failed_at).map_or(0, |at| millis(now.saturating_duration_since(at))),
             lost: vec!["state inside the old process".into()],
             preserved,
         }

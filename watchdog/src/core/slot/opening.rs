@@ -167,7 +167,7 @@ impl Slot {
         let Some(generation) = self.life.live() else { return };
         self.failure.error = Some(why);
         self.failure.ending = None;
-        self.lost_at = Some(now);
+        self.failed_at = Some(now);
         let event =
             if self.life.is_connected() { Event::TransportError(generation) } else { Event::AttemptFailed(generation) };
         self.event(now, event, out);
@@ -179,7 +179,7 @@ impl Slot {
             return None;
         }
         // A failure from before a request came says nothing about the attempt that this one waits for.
-        let failed_at = self.lost_at?;
+        let failed_at = self.failed_at?;
         let openings = self.ledger.iter().filter(|request| request.method == Method::Initialize);
         let waiting = self.hold.requests().chain(openings);
         waiting.map(|request| request.since).filter(|since| *since <= failed_at).min().map(|since| since + FIRST_ANSWER)

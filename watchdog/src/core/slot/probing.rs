@@ -261,9 +261,9 @@ impl Slot {
                 } else {
                     reason
                 });
-                let before = (self.failure.clone(), self.lost_at);
+                let before = (self.failure.clone(), self.failed_at);
                 self.failure = super::Failure { error, ..super::Failure::default() };
-                self.lost_at = Some(now);
+                self.failed_at = Some(now);
                 if run.for_overdue {
                     self.event(now, Event::ProbeFailed(generation), out);
                 } else if run.for_health && !run.warn_only {
@@ -271,7 +271,7 @@ impl Slot {
                 }
                 if self.life.is_connected() {
                     // The server is kept: this is no failure to tell of later.
-                    (self.failure, self.lost_at) = before;
+                    (self.failure, self.failed_at) = before;
                 }
             }
         }

@@ -38,7 +38,7 @@ impl Slot {
         }
         self.failure = failure_of(&lost);
         self.unsent.extend(lost.unsent);
-        self.lost_at = Some(now);
+        self.failed_at = Some(now);
         self.emit_exited(now, generation, lost.ending, out);
         if !live {
             // It ends because the end has begun; whoever still waits is told when the tree is gone.
@@ -85,7 +85,7 @@ impl Slot {
             return self.emit_stale("start", out);
         }
         self.failure = super::Failure { error: Some(why), ending: None, tail: Vec::new() };
-        self.lost_at = Some(now);
+        self.failed_at = Some(now);
         // Whatever its pipe has taken, nobody was there to read it.
         let early = std::mem::take(&mut self.early);
         if !may_have_run {

@@ -39,6 +39,19 @@ fn s252_idle_death_is_a_restart_that_the_client_does_not_see() {
 }
 
 #[test]
+fn s27_the_time_that_it_was_down_counts_from_the_death_over_all_failed_attempts() {
+    let mut world = open();
+    world.next.extend([(); 2].map(|()| Script { refuses: &["initialize"], ..Script::default() }));
+    world.advance(secs(60));
+    world.server_dies();
+    world.advance(secs(1));
+    world.advance(secs(2));
+    assert!(world.slot.lifecycle().is_connected());
+    let told = &world.told("server_reconnected")[0];
+    assert_eq!((&told["attemptsTaken"], &told["downMs"]), (&3.into(), &3000.into()));
+}
+
+#[test]
 fn death_in_a_call_is_answered_at_once_with_all_that_is_known() {
     let mut world = open();
     world.call("7", "write");
