@@ -12,7 +12,6 @@ use super::command::ProbeReport;
 use super::handle::Published;
 use super::meter::Meter;
 use crate::core::ending::{Ending, signal_name};
-use crate::core::slot::SlotSnapshot;
 use crate::telemetry::timestamp;
 
 /// One server.
@@ -169,15 +168,15 @@ impl ServerStatus {
             in_flight: meter.in_flight.get(),
             held: meter.held.get(),
             clients: meter.clients.get(),
-            stats: Stats::of(meter, slot),
+            stats: Stats::of(meter),
         }
     }
 }
 
 impl Stats {
-    fn of(meter: &Meter, slot: &SlotSnapshot) -> Self {
+    fn of(meter: &Meter) -> Self {
         let tally = meter.tally();
-        Self { restarts: tally.restarts.total(), timeouts: tally.timeouts.get("tool"), stale: slot.stale }
+        Self { restarts: tally.restarts.total(), timeouts: tally.timeouts.get("tool"), stale: tally.stale.total() }
     }
 }
 
@@ -195,4 +194,19 @@ impl LastExit {
 
 fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::EventKind;
+
+    #[test]
+    fn what_came_too_late_is_counted_whoever_noticed_it() {
+        let meter = Meter::default();
+        for what in ["server-answer", "progress", "exit", "process"] {
+            meter.tally().event(Instant::now(), 1, &EventKind::StaleResult { what: what.into() });
+        }
+        assert_eq!(Stats::of(&meter), Stats { restarts: 0, timeouts: 0, stale: 4 });
+    }
 }

@@ -55,8 +55,6 @@ pub struct SlotSnapshot {
     pub probing: bool,
     /// Process trees that could not be ended in full.
     pub close_failures: u32,
-    /// Late news of older generations that were dropped.
-    pub stale: u64,
     /// Whether the lists that the client sees are those of an older generation.
     pub catalog_stale: bool,
 }
@@ -67,7 +65,7 @@ impl Slot {
     pub fn snapshot(&self) -> SlotSnapshot {
         let life = &self.life;
         let (attempts, max_attempts) = life.attempts();
-        let (stale, close_failures) = life.counts();
+        let (_, close_failures) = life.counts();
         let runtime = match life.state() {
             State::Connected(runtime) => *runtime,
             _ => Default::default(),
@@ -101,7 +99,6 @@ impl Slot {
             degraded: runtime.degraded,
             probing: self.chain.is_some(),
             close_failures,
-            stale,
             catalog_stale: !life.is_connected() && life.connected_once(),
         }
     }
