@@ -25,6 +25,9 @@ pub struct Evidence {
     pub serial_call_in_flight: bool,
     /// The server may answer in order, and a call is in flight that is not overdue.
     pub may_be_in_line: bool,
+    /// The server has asked the client something and has no answer yet: one that works one thing after the other hears
+    /// nothing else meanwhile, and it may be a human who has to answer.
+    pub waits_for_client: bool,
 }
 
 impl Evidence {
@@ -39,6 +42,8 @@ impl Evidence {
             Some(format!("the server used {used} ms of processor time in {window} ms"))
         } else if self.serial_call_in_flight {
             Some("the server answers in order, and a call is in flight".to_owned())
+        } else if self.waits_for_client {
+            Some("the client has a question of the server to answer".to_owned())
         } else if self.may_be_in_line {
             Some("a call is in flight, which the server may have to answer first".to_owned())
         } else {

@@ -119,6 +119,7 @@ fn signs_of_life_rebut_silence() {
         Evidence { progress: true, ..idle },
         Evidence { serial_call_in_flight: true, ..idle },
         Evidence { cpu_used: Duration::from_millis(50), ..idle },
+        Evidence { waits_for_client: true, ..idle },
     ] {
         assert!(matches!(chain.finish(&evidence), Outcome::Busy(_)), "{evidence:?}");
     }
@@ -245,14 +246,15 @@ fn verdict() -> impl Strategy<Value = (Verdict, Heard)> {
 }
 
 fn evidence() -> impl Strategy<Value = Evidence> {
-    (prop::array::uniform4(any::<bool>()), 0..2000_u64, 0..2000_u64).prop_map(
-        |([bytes_seen, progress, serial, may], cpu, window)| Evidence {
+    (prop::array::uniform5(any::<bool>()), 0..2000_u64, 0..2000_u64).prop_map(
+        |([bytes_seen, progress, serial, may, waits], cpu, window)| Evidence {
             bytes_seen,
             progress,
             cpu_used: Duration::from_millis(cpu),
             window: Duration::from_millis(window),
             serial_call_in_flight: serial,
             may_be_in_line: may,
+            waits_for_client: waits,
         },
     )
 }

@@ -241,7 +241,7 @@ impl Slot {
 
     /// Until when the client may answer a question of the process before that goes. One that is never answered does not keep it
     /// for longer than being busy is an excuse.
-    fn owed_until(&self, now: Instant) -> Option<Instant> {
+    pub(super) fn owed_until(&self, now: Instant) -> Option<Instant> {
         let until = self.asks.owed_until(self.life.live()?, self.config.probe.busy_max);
         until.filter(|until| *until > now)
     }

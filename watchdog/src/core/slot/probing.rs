@@ -182,6 +182,7 @@ impl Slot {
             window: now.saturating_duration_since(run.since),
             serial_call_in_flight: self.is_at_a_call(now),
             may_be_in_line: !run.for_overdue && self.ledger.may_be_in_line(),
+            waits_for_client: self.owed_until(now).is_some(),
         };
         let mut outcome = chain.finish(&evidence);
         let excused_too_long = self.ledger.busy_too_long(now, self.config.probe.busy_max);

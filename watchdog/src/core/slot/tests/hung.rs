@@ -124,6 +124,44 @@ fn progress_is_life() {
 }
 
 #[test]
+fn a_server_whose_question_the_client_has_not_answered_is_not_dead() {
+    let question = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#;
+    let answer = r#"{"jsonrpc":"2.0","id":"q","result":{"action":"accept"}}"#;
+    let mut world = suspected("1", |_| ());
+    world.server_says(question);
+    assert_eq!(world.client_got(), [question]);
+    // What it wrote is a sign of life in this chain; in those that follow, only the question is.
+    for _ in 0..3 {
+        world.probe_meets_silence();
+        assert_eq!(world.generation().0, 1);
+        world.advance(secs(60));
+    }
+    let told = world.told("probe_busy");
+    assert!(told[2]["evidence"].to_string().contains("question"), "{told:?}");
+    world.say(answer);
+    assert_eq!(world.server_got().pop().as_deref(), Some(answer));
+    world.probe_meets_silence();
+    assert_eq!(world.generation().0, 2, "it has its answer, and says nothing all the same");
+}
+
+#[test]
+fn a_question_that_is_never_answered_is_no_excuse_for_ever() {
+    let mut world = open();
+    world.call("1", "t");
+    world.server_says(r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#);
+    let mut waited = 0;
+    while world.generation().0 == 1 {
+        world.advance(secs(1));
+        waited += 1;
+        if world.chain.is_some() {
+            world.probe_meets_silence();
+        }
+        assert!(waited < 1000, "probe.busy_max is 10 minutes");
+    }
+    assert!((500..=660).contains(&waited), "{waited} s");
+}
+
+#[test]
 fn a_server_that_computes_is_busy_and_not_dead() {
     let mut world = suspected("1", |_| ());
     world.probe_meets_silence_and(secs(5));
