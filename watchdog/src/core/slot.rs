@@ -168,6 +168,8 @@ pub struct Slot {
     capabilities_changed: bool,
     /// What the latest process answered to the replayed handshake.
     latest: Option<Told>,
+    /// Methods that were replayed to the live process, and that it refused.
+    refused_replays: Vec<Box<str>>,
     throttle: Throttle,
     closing: Option<Closing>,
     first_word: Option<FirstWord>,
@@ -229,6 +231,7 @@ impl Slot {
             clock: None,
             capabilities_changed: false,
             latest: None,
+            refused_replays: Vec::new(),
             throttle: Throttle::off(),
             closing: None,
             first_word: None,

@@ -87,7 +87,7 @@ impl EventKind {
             }),
             Self::CatalogChanged { list, announced } => json!({ "list": list, "announced": announced }),
             Self::HandshakeIncompatible { expected, found } => json!({ "expected": expected, "found": found }),
-            Self::StaleResult { what } => json!({ "what": what }),
+            Self::ReplayRefused { what } | Self::StaleResult { what } => json!({ "what": what }),
             Self::ClockJump { jump_ms } => json!({ "jumpMs": jump_ms }),
             Self::StrayStdout { lines, bytes } => json!({ "lines": lines, "bytes": bytes }),
             Self::PluginLoaded { plugin } => json!({ "plugin": plugin }),

@@ -107,6 +107,8 @@ pub enum EventKind {
     CatalogChanged { list: Text, announced: bool },
     /// The new process does not speak what the session was opened with.
     HandshakeIncompatible { expected: String, found: String },
+    /// The new process did not take over a part of the session: the method that was replayed.
+    ReplayRefused { what: Text },
     /// Something of an older generation came late and was dropped.
     StaleResult { what: Text },
     /// The wall clock and the monotonic clock went apart: the machine slept.
@@ -177,6 +179,7 @@ names! {
     RequestFailed => "request_failed",
     CatalogChanged => "catalog_changed",
     HandshakeIncompatible => "handshake_incompatible",
+    ReplayRefused => "replay_refused",
     StaleResult => "stale_result",
     ClockJump => "clock_jump",
     StrayStdout => "stray_stdout",
@@ -208,6 +211,7 @@ impl EventKind {
             | Self::ProbeFailed { .. }
             | Self::ProbeUndecided { .. }
             | Self::RequestFailed { .. }
+            | Self::ReplayRefused { .. }
             | Self::StrayStdout { .. }
             | Self::InjectRefused { .. }
             | Self::EventsSuppressed { .. } => Level::Warn,

@@ -174,6 +174,11 @@ fn all() -> Vec<(EventKind, Level, &'static str)> {
             "the new process speaks 2024-11-05, the session was opened with 2025-11-25",
         ),
         (
+            E::ReplayRefused { what: "logging/setLevel".into() },
+            Warn,
+            "the new process refused the replayed logging/setLevel: the session goes on without it",
+        ),
+        (
             E::StaleResult { what: "a late answer".into() },
             Debug,
             "dropped something of an older process: a late answer",
@@ -198,7 +203,7 @@ const NAMES: &str = "server_connected server_disconnected server_added server_re
     server_disabled server_exited server_killed close_failed tool_timeout probe_started probe_passed probe_failed \
     probe_busy request_failed catalog_changed handshake_incompatible stale_result clock_jump client_connected \
     client_disconnected plugin_loaded plugin_error inject_refused stray_stdout events_suppressed probe_undecided \
-    server_replacement_due server_idle";
+    server_replacement_due server_idle replay_refused";
 
 #[test]
 fn an_end_that_somebody_wanted_is_no_warning() {

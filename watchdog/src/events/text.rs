@@ -111,6 +111,9 @@ impl EventKind {
             Self::HandshakeIncompatible { expected, found } => {
                 format!("the new process speaks {found}, the session was opened with {expected}")
             }
+            Self::ReplayRefused { what } => {
+                format!("the new process refused the replayed {what}: the session goes on without it")
+            }
             Self::StaleResult { what } => format!("dropped something of an older process: {what}"),
             Self::ClockJump { jump_ms } => format!("the clock jumped by {}: the machine slept", time(*jump_ms)),
             Self::StrayStdout { lines, bytes } => {

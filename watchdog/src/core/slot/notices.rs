@@ -216,9 +216,12 @@ impl Slot {
         out.push(Effect::emit(EventKind::CatalogChanged { list: kind.method().into(), announced }));
     }
 
-    pub(super) fn emit_replay_refused(&self, what: &str, out: &mut Vec<Effect>) {
-        let what = format!("the new server refused the replayed {what}");
-        out.push(Effect::emit(EventKind::StaleResult { what: what.into() }));
+    /// Told once for each method: there may be thousands of subscriptions.
+    pub(super) fn emit_replay_refused(&mut self, what: Box<str>, out: &mut Vec<Effect>) {
+        if !self.refused_replays.contains(&what) {
+            out.push(Effect::emit(EventKind::ReplayRefused { what: what.to_string().into() }));
+            self.refused_replays.push(what);
+        }
     }
 
     pub(super) fn emit_incompatible(&self, expected: &str, found: &str, out: &mut Vec<Effect>) {

@@ -28,6 +28,7 @@ impl Slot {
     /// Begins with a process that was just started.
     pub(super) fn open(&mut self, now: Instant, out: &mut Vec<Effect>) {
         let replay = self.config.handshake.replay;
+        self.refused_replays.clear();
         if let Some(line) = self.session.replay_opening().filter(|_| replay).cloned() {
             self.opening = Opening::Replaying;
             self.send_own_line(now, &line, Purpose::Handshake, out);

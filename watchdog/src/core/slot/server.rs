@@ -258,7 +258,7 @@ impl Slot {
             Purpose::Readiness => self.ready(now, out),
             Purpose::Replay(what) => {
                 if !ok {
-                    self.emit_replay_refused(&what, out);
+                    self.emit_replay_refused(what, out);
                 }
             }
             Purpose::Refresh(kind) => self.list_refreshed(now, kind, ok, body, out),

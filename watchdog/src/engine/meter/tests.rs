@@ -127,7 +127,7 @@ fn every_reason_of_the_lifecycle_has_a_place() {
 
 #[test]
 fn what_is_not_known_counts_under_the_last_name() {
-    let mut tally = fold([(0, 1, E::StaleResult { what: "the new server refused the replayed x".into() })]);
+    let mut tally = fold([(0, 1, E::StaleResult { what: "x of a later version".into() })]);
     assert_eq!(counts(&tally.stale), [("other", 1)]);
     for n in 0..200 {
         tally.probed(&format!("probe {n}"), "pass", false, millis(1));

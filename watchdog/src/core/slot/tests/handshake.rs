@@ -68,7 +68,24 @@ fn state_that_the_new_server_refuses_is_told_and_nothing_else() {
     world.server_dies();
     assert!(world.slot.lifecycle().is_connected());
     assert_eq!(world.client_got(), [""; 0]);
-    assert!(world.told("stale_result")[0]["what"].to_string().contains("logging/setLevel"));
+    assert_eq!(world.told("replay_refused"), [serde_json::json!({ "what": "logging/setLevel" })]);
+}
+
+#[test]
+fn subscriptions_that_a_process_refuses_are_told_once_for_each_process() {
+    let mut world = World::new(|_| ());
+    world.open();
+    for id in 1..=3 {
+        world.say(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/subscribe","params":{{"uri":"u:{id}"}}}}"#
+        ));
+    }
+    world.next.extend([(); 2].map(|()| Script { refuses: &["resources/subscribe"], ..Script::default() }));
+    world.server_dies();
+    assert_eq!(world.told("replay_refused"), [serde_json::json!({ "what": "resources/subscribe" })]);
+    world.server_dies();
+    world.advance(secs(1));
+    assert_eq!(world.told("replay_refused").len(), 2);
 }
 
 #[test]
