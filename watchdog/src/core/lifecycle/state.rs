@@ -128,6 +128,12 @@ impl Reason {
         }
     }
 
+    /// Whether it was replaced for its silence: a call that was overdue has hung with it.
+    #[must_use]
+    pub const fn is_hang(self) -> bool {
+        matches!(self, Self::ProbeFailure | Self::Health)
+    }
+
     /// Whether the watchdog itself chose the moment, between two calls. The attempt that follows costs nothing of a budget.
     #[must_use]
     pub const fn is_planned(self) -> bool {

@@ -140,8 +140,11 @@ impl Lifecycle {
                 out.push(Action::RearmOverdue);
             }
             OnProbeFailure::Count => {
-                out.push(Action::RearmOverdue);
                 self.health(now, false, out);
+                // Where that was one too many, those who are overdue learn how the restart ends.
+                if self.is_connected() {
+                    out.push(Action::RearmOverdue);
+                }
             }
         }
     }

@@ -155,7 +155,7 @@ impl Slot {
                 request.repeated = true;
                 self.hold_again(now, vec![request], line);
             }
-            _ if overdue && reason == Reason::ProbeFailure => {
+            _ if overdue && reason.is_hang() => {
                 // They learn how the next attempt ends, but wait no longer for that than others wait for a server.
                 let hold = now + self.config.restart.hold;
                 request.deadline_at = Some(request.deadline_at.map_or(hold, |at| at.min(hold)));

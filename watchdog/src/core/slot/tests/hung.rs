@@ -2,7 +2,7 @@
 
 use probe_api::{Trigger, Verdict};
 
-use crate::config::{Delays, OnProbeFailure};
+use crate::config::{Delays, OnProbeFailure, OnUnhealthy};
 use crate::core::chain::Heard;
 use crate::core::ids::CallId;
 use crate::core::slot::Effect;
@@ -53,6 +53,22 @@ fn s266_a_hung_server_is_replaced_and_the_caller_learns_that() {
     assert!(value(&line)["error"]["message"].to_string().contains("replaced"));
     assert_eq!(world.told("server_disconnected")[0]["reason"], "probe-failure");
     assert!(!world.server_got_methods().contains(&"tools/call".to_owned()));
+}
+
+#[test]
+fn where_failed_chains_are_counted_the_caller_learns_of_the_restart_all_the_same() {
+    let mut world = suspected("1", |server| {
+        server.probe.on_failure = OnProbeFailure::Count;
+        server.health.on_unhealthy = OnUnhealthy::Restart;
+        server.health.threshold = 2;
+    });
+    world.probe_meets_silence();
+    assert_eq!((world.client_got(), world.generation().0), (vec![], 1), "one is not enough");
+    world.advance(secs(40));
+    world.probe_meets_silence();
+    let data = refused(&world.client_got_one(), "1", -31001);
+    assert_eq!((&data["sent"], &data["restarted"], &data["generation"]), (&true.into(), &true.into(), &2.into()));
+    assert_eq!(world.told("server_disconnected")[0]["reason"], "health");
 }
 
 #[test]
