@@ -4,7 +4,7 @@
 #
 #   benches/guided.sh [OPTIONS OF CARGO BUILD]     for a static one: RUSTFLAGS and options as in docs/deployment.md
 #
-# It takes twice a release build and half a minute, prints the path of the program as its last line, and needs
+# It takes four times a release build and half a minute, prints the path of the program as its last line, and needs
 # `rustup component add llvm-tools`. LLVM_PROFDATA names another llvm-profdata, which has to be of rustc's LLVM.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,6 +18,9 @@ fi
 target=$(cargo metadata --no-deps --locked --format-version 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 guided=$target/guided
 counts=$guided/counts
+
+# Where it is known what is seldom needed, the whole is optimised as one piece.
+export CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 
 # With a named target, what runs during the build is compiled without these flags.
 build() {
