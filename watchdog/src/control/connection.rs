@@ -19,7 +19,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::watch;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::closed;
 use super::seats::Seat;
@@ -29,6 +29,9 @@ const HEAD: Duration = Duration::from_secs(5);
 
 /// How long a peer may take nothing of what is written to it.
 const STUCK: Duration = Duration::from_secs(30);
+
+/// The same, where others wait for its seat.
+const STUCK_AND_NEEDED: Duration = Duration::from_millis(500);
 
 /// The most that is kept of a peer, in bytes: its head, and what it does not take.
 const BUFFER: usize = 32 * 1024;
@@ -42,7 +45,7 @@ pub(super) enum Either {
 
 /// Serves it to its end, or to the end of what is being answered once `closing` turns true or its seat is needed.
 pub(super) async fn serve(stream: Either, router: Router, seat: Arc<Seat>, mut closing: watch::Receiver<bool>) {
-    let stream = TokioIo::new(Impatient { stream, stuck: None });
+    let stream = TokioIo::new(Impatient { stream, seat: seat.clone(), stuck: None });
     let service = Seated { router: TowerToHyperService::new(router), seat: seat.clone() };
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -98,8 +101,9 @@ impl Service<Request<Incoming>> for Seated {
 /// A stream that breaks when its peer takes nothing for a while.
 struct Impatient<S> {
     stream: S,
-    /// Runs while a write waits.
-    stuck: Option<Pin<Box<Sleep>>>,
+    seat: Arc<Seat>,
+    /// Runs while a write waits, and since when that is.
+    stuck: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl<S: AsyncWrite + Unpin> Impatient<S> {
@@ -108,7 +112,16 @@ impl<S: AsyncWrite + Unpin> Impatient<S> {
             self.stuck = None;
             return written;
         }
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(STUCK)));
+        // Whoever is told to go is polled then.
+        let most = if self.seat.is_told() { STUCK_AND_NEEDED } else { STUCK };
+        let (since, stuck) = self.stuck.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(sleep_until(now + most)))
+        });
+        let end = *since + most;
+        if stuck.deadline() != end {
+            stuck.as_mut().reset(end);
+        }
         ready!(stuck.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -171,16 +184,18 @@ impl AsyncWrite for Either {
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+    use super::super::seats::Seats;
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_takes_nothing_is_given_up_and_a_slow_one_is_not() {
         let (near, mut far) = tokio::io::duplex(4);
-        let mut stream = Impatient { stream: near, stuck: None };
+        let seat = Seats::new().take().await;
+        let mut stream = Impatient { stream: near, seat: seat.clone(), stuck: None };
         let slow = tokio::spawn(async move {
             let mut taken = [0; 4];
             for _ in 0..3 {
-                sleep(STUCK * 2 / 3).await;
+                tokio::time::sleep(STUCK * 2 / 3).await;
                 far.read_exact(&mut taken).await.unwrap();
             }
             far
@@ -189,5 +204,23 @@ mod tests {
         let _far = slow.await.unwrap();
         let stuck = stream.write_all(b"more than there is room for").await.unwrap_err();
         assert_eq!(stuck.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_keeps_no_seat_that_others_need() {
+        let seat = Seats::new().take().await;
+        let (near, _far) = tokio::io::duplex(4);
+        let mut stream = Impatient { stream: near, seat: seat.clone(), stuck: None };
+        let mut write = pin!(stream.write_all(b"more than there is room for"));
+        assert!(tokio::time::timeout(STUCK / 2, write.as_mut()).await.is_err());
+        seat.tell();
+        let before = Instant::now();
+        let stuck = write.await.unwrap_err();
+        assert_eq!((stuck.kind(), before.elapsed()), (io::ErrorKind::TimedOut, Duration::ZERO));
+
+        let (near, _far) = tokio::io::duplex(4);
+        let mut stream = Impatient { stream: near, seat, stuck: None };
+        stream.write_all(b"more than there is room for").await.unwrap_err();
+        assert!((STUCK_AND_NEEDED..STUCK).contains(&before.elapsed()), "{:?}", before.elapsed());
     }
 }

@@ -77,8 +77,7 @@ impl Seats {
         };
         match leaver {
             Some(seat) => {
-                seat.told.store(true, Relaxed);
-                seat.leave.notify_one();
+                seat.tell();
                 LEAVING
             }
             None => due.unwrap_or(SILENCE),
@@ -90,6 +89,17 @@ impl Seat {
     /// Somebody else is to have it.
     pub(super) async fn is_needed(&self) {
         self.leave.notified().await;
+    }
+
+    /// Tells its connection to go.
+    pub(super) fn tell(&self) {
+        self.told.store(true, Relaxed);
+        self.leave.notify_one();
+    }
+
+    /// Whether somebody else is to have it.
+    pub(super) fn is_told(&self) -> bool {
+        self.told.load(Relaxed)
     }
 
     /// Whether its connection has ever asked for anything.
