@@ -154,7 +154,8 @@ impl Refusal {
         if let Some(ending) = slot.ending {
             put("exit", ending.to_json());
         }
-        if !slot.stderr_tail.is_empty() {
+        // How long a line was has nothing to do with how a process ended, and a line may be of a hundred thousand requests.
+        if !slot.stderr_tail.is_empty() && self.code != Code::MessageTooLarge {
             put("stderrTail", json!(slot.stderr_tail));
         }
         if let Some(restarted) = self.restarted {

@@ -6,8 +6,9 @@ use self::message::{Message, Progress};
 use super::id::Id;
 use super::read::is_space;
 
-/// What is kept of the messages of a batch, in bytes: a line without an end must not fill the memory. What comes after is not found.
-const KEPT: usize = 16 << 20;
+/// What is kept of the messages of a batch, in bytes: a line without an end must not fill the memory, and the answers to its
+/// requests, each several times as long, are there at one time. What comes after is not found.
+const KEPT: usize = 4 << 20;
 
 /// What kind of message an outline shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

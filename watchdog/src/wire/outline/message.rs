@@ -203,6 +203,8 @@ impl Message {
             Member::Id => {
                 self.id = match value {
                     Value::Text(held) | Value::Scalar(held) if held.len() > HELD_MAX => None,
+                    // Whoever is answered under it could not read the answer.
+                    Value::Text(held) if std::str::from_utf8(held).is_err() => None,
                     Value::Text(held) => Id::parse(&[b"\"", *held, b"\""].concat()),
                     Value::Scalar(held) => Id::parse(held),
                     Value::Nested => None,

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::super::Span;
 use super::super::head::{Kind, Scan, elements, id_at, scan};
 use super::super::samples;
 use super::message::HELD_MAX;
@@ -31,17 +32,22 @@ fn expected(line: &[u8]) -> Option<Vec<OversizedMessage>> {
     }
 }
 
+fn text_id_at(line: &[u8], span: Option<&Span>) -> Option<Id> {
+    id_at(line, span).filter(|id| std::str::from_utf8(&id.raw()).is_ok())
+}
+
 fn expected_of_one(line: &[u8]) -> Option<OversizedMessage> {
     Some(match scan(line) {
         Scan::Message(head) => {
-            let id = id_at(line, head.id.as_ref());
+            let id = text_id_at(line, head.id.as_ref());
             match head.kind {
+                Kind::Request if id.is_none() => message(OversizedKind::Notification, None),
                 Kind::Request => message(OversizedKind::Request, id),
                 Kind::Notification => message(OversizedKind::Notification, None),
                 Kind::Result | Kind::Error => message(OversizedKind::Response, id),
             }
         }
-        Scan::NotAMessage(span) => message(OversizedKind::Unknown, id_at(line, span.as_ref())),
+        Scan::NotAMessage(span) => message(OversizedKind::Unknown, text_id_at(line, span.as_ref())),
         Scan::Batch => message(OversizedKind::Unknown, None),
         Scan::NotJson => return None,
     })
@@ -114,6 +120,12 @@ fn of_a_batch_without_an_end_so_much_is_kept_and_no_more() {
     outline.feed(br#"{"id":1,"method":"x"}]"#);
     let found = outline.end();
     assert!((KEPT / 4..KEPT).contains(&(found.len() * each)), "{}", found.len());
+}
+
+#[test]
+fn an_id_that_is_not_text_is_none() {
+    let found = in_pieces(b"[{\"id\":\"\xff\",\"method\":\"x\"},{\"id\":\"\xff\",\"result\":1}]", &[9]);
+    assert_eq!(found, [message(OversizedKind::Notification, None), message(OversizedKind::Response, None)]);
 }
 
 #[test]
