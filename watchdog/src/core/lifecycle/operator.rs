@@ -225,6 +225,13 @@ impl Lifecycle {
         }
     }
 
+    /// Whether the first attempt of a session is still to be made: the process of the session before has to go first, or that was
+    /// started so shortly ago that attempts would follow each other too closely.
+    #[must_use]
+    pub const fn awaits_first_attempt(&self) -> bool {
+        self.follows && !self.attempted && matches!(self.state, State::Connecting(_))
+    }
+
     /// E20. The session is kept, and the next request starts a process for it.
     pub(super) fn stand_by(&mut self, out: &mut Vec<Action>) {
         if !self.is_connected() {

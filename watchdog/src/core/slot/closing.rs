@@ -1,7 +1,7 @@
 //! The end: the client leaves, a signal comes, or the server has failed for good.
 //!
 //! A client that closes stdin still gets what is in flight, within `shutdown.drain`. No server is started once the end has
-//! begun, except that an attempt which runs already may still answer what waits for it.
+//! begun, except that an attempt which runs already may still answer what waits for it, or the first one of a session of `serve`.
 
 use std::time::{Duration, Instant};
 
@@ -92,7 +92,9 @@ impl Slot {
         let starting = self.started.is_none() && self.life.generation().0 == 1;
         let owed = closing.unread || self.owes_answers() || waiting || starting;
         // Calls of our own tools are answered without a server.
-        if now < until && (self.manage.is_busy() || owed && self.life.live().is_some()) {
+        // A client of `serve` may come, ask and leave before the process for it has been started.
+        let comes = self.life.live().is_some() || self.life.awaits_first_attempt();
+        if now < until && (self.manage.is_busy() || owed && comes) {
             return;
         }
         self.closing = Some(Closing { drain_until: None, ..closing });

@@ -308,6 +308,21 @@ fn a_served_server_stops_without_a_client_and_starts_for_the_next_one() {
 }
 
 #[test]
+fn a_client_that_asks_and_leaves_before_its_process_is_started_is_answered() {
+    let mut world = World::served(|_| ());
+    world.say(INITIALIZE);
+    world.client_got_one();
+    world.tell(|slot, now, out| slot.client_eof(now, out));
+    world.slot = world.slot.successor(1);
+    world.tell(|slot, now, out| slot.start(now, out));
+    world.say(INITIALIZE);
+    world.tell(|slot, now, out| slot.client_eof(now, out));
+    assert_eq!((state(&world), world.client_got()), ("Connecting", vec![]), "attempts are a second apart");
+    world.advance(secs(1));
+    assert!(world.client_got_one().contains("result"));
+}
+
+#[test]
 fn a_reload_switches_it_on_and_off() {
     let mut world = World::new(|_| ());
     world.open();
