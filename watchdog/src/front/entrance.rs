@@ -28,6 +28,12 @@ pub enum EntranceError {
     /// A living process has it, which may be this one.
     #[error("{}", held(*.0))]
     Held(Option<u32>),
+    /// A file, a folder or a link has its name, which is somebody's.
+    #[error("what is there is no socket, and is left alone")]
+    NoSocket,
+    /// The file that says who has it cannot be had.
+    #[error("{}: {}", .0.display(), .1)]
+    Lock(PathBuf, #[source] io::Error),
     /// What else the system says.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -45,21 +51,25 @@ impl Entrance {
     /// Opens it. A socket that a dead process has left there is replaced; whatever else is there stays.
     ///
     /// # Errors
-    /// [`EntranceError::Held`] where a living process has it, this one included.
+    /// [`EntranceError::Held`] where a living process has it, this one included; [`EntranceError::NoSocket`] where something else is there.
     pub fn open(path: &Path) -> Result<Self, EntranceError> {
         let mut lock = path.as_os_str().to_owned();
         lock.push(".lock");
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true).mode(0o600);
-        let file = options.open(PathBuf::from(lock))?;
+        let lock = PathBuf::from(lock);
+        let file = options.open(&lock).map_err(|error| EntranceError::Lock(lock, error))?;
         let mut lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(file, errno)| match errno {
             Errno::EWOULDBLOCK => EntranceError::Held(owner(&file)),
             errno => EntranceError::Io(errno.into()),
         })?;
         lock.set_len(0)?;
         writeln!(lock, "{}", std::process::id())?;
-        if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
-            fs::remove_file(path)?;
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
+            Ok(_) => return Err(EntranceError::NoSocket),
+            // That there is none, or that it cannot be known, which the next step says.
+            Err(_) => {}
         }
         let (listener, file) = SocketFile::bind(path)?;
         // The lock's file stays for ever: two processes could hold locks on two files of its name otherwise.
@@ -106,7 +116,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.sock");
         fs::write(&path, "mine").unwrap();
-        assert!(Entrance::open(&path).is_err());
+        assert!(matches!(Entrance::open(&path).unwrap_err(), EntranceError::NoSocket));
         assert_eq!(fs::read(&path).unwrap(), b"mine");
+        let path = folder.path().join("t.sock");
+        fs::create_dir(folder.path().join("t.sock.lock")).unwrap();
+        let why = Entrance::open(&path).unwrap_err().to_string();
+        assert!(why.contains("t.sock.lock: "), "{why}");
     }
 }
