@@ -51,7 +51,7 @@ fn entrance(name: &str, path: &Path, remedy: &str) -> Result<Entrance, String> {
             EntranceError::Held(_) => {
                 format!("; end that, leave \"{name}\" out of one of the two configurations, or {remedy}")
             }
-            EntranceError::NoSocket => format!("; move it away, or {remedy}"),
+            EntranceError::NoSocket => "; move it away".to_owned(),
             EntranceError::Lock(..) | EntranceError::Io(_) => String::new(),
         };
         format!("server \"{name}\" cannot listen on {}: {error}{remedy}", path.display())

@@ -12,6 +12,9 @@ use crate::wire::compose;
 use crate::wire::id::Id;
 use crate::wire::lines::{Oversized, OversizedKind, OversizedMessage};
 
+/// How many questions of a server in one line are answered. One that writes such lines and reads nothing would fill the memory.
+const QUESTIONS: usize = 1000;
+
 impl Slot {
     /// A line of the client that was longer than the limit, and was thrown away.
     pub fn client_oversized(&mut self, now: Instant, line: &Oversized, out: &mut Vec<Effect>) {
@@ -46,7 +49,14 @@ impl Slot {
             return;
         }
         self.emit_oversized("server", line.len, out);
+        let mut questions = 0;
         for message in &line.messages {
+            if message.kind == OversizedKind::Request {
+                questions += 1;
+                if questions > QUESTIONS {
+                    continue;
+                }
+            }
             // An answer in it may have been its end.
             if self.hearing == Some(generation) {
                 self.server_message_dropped(now, message, out);

@@ -1,7 +1,7 @@
 //! Lines as they are: odd spellings, no messages, and too long ones.
 
 use crate::config::StrayStdout;
-use crate::core::slot::Slot;
+use crate::core::slot::{Effect, Slot};
 use crate::core::testing::{
     INITIALIZE, Script, World, answer_line, call_line, id, ids, millis, raw_id, refused, secs, stateless, value,
 };
@@ -189,6 +189,23 @@ fn of_too_long_a_batch_each_message_is_told_as_it_would_be_alone() {
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&"q".into(), &(-31008).into()));
     world.server_answers("3");
     assert_eq!(world.client_got(), [answer_line("3")]);
+}
+
+#[test]
+fn of_the_questions_in_too_long_a_batch_a_server_that_reads_nothing_cannot_fill_the_memory() {
+    let mut world = open();
+    world.call("1", "t");
+    world.server_got();
+    let generation = world.generation();
+    let mut asked = vec![(OversizedKind::Request, Some("5")); 50_000];
+    asked.push((OversizedKind::Response, Some("1")));
+    let mut answers = 0;
+    world.tell(|slot: &mut Slot, now, out| {
+        slot.server_oversized(now, generation, &too_long_a_batch(&asked), out);
+        answers = out.extract_if(.., |effect| matches!(effect, Effect::Forward { .. })).count();
+    });
+    assert_eq!(answers, 1000);
+    refused(&world.client_got_one(), "1", -31008);
 }
 
 #[test]
