@@ -89,12 +89,8 @@ impl Listener {
         let mut connections = JoinSet::new();
         loop {
             let next = async {
-                let stream = self.accept().await;
-                match stream {
-                    Ok(Some(stream)) => Ok(Some((stream, seats.take().await))),
-                    Ok(None) => Ok(None),
-                    Err(error) => Err(error),
-                }
+                let Some(stream) = self.accept().await? else { return Ok::<_, io::Error>(None) };
+                Ok(Some((stream, seats.take().await)))
             };
             let accepted = tokio::select! {
                 next = next => next,

@@ -2,9 +2,10 @@
 
 mod message;
 
-use self::message::{Message, Progress};
+use self::message::Message;
 use super::id::Id;
 use super::read::is_space;
+use super::skip::Step;
 
 /// What is kept of the messages of a batch, in bytes: a line without an end must not fill the memory, and the answers to its
 /// requests, each several times as long, are there at one time. What comes after is not found.
@@ -69,12 +70,12 @@ impl Outline {
             let used = match &mut self.at {
                 At::Broken => return,
                 At::Message(message) => match message.feed(piece) {
-                    Progress::Open => return,
-                    Progress::Broken => {
+                    Step::Open => return,
+                    Step::Broken => {
                         self.at = At::Broken;
                         return;
                     }
-                    Progress::Ended(used) => {
+                    Step::Ended(used) => {
                         self.message_ended();
                         used
                     }

@@ -12,14 +12,14 @@ use super::blocks::{self, BLOCK, Kernel, Last, Nesting, Quoting};
 /// So many blocks without a quote and a backslash promise more of them: then a search that is faster, and costs more to begin.
 const PLAIN: usize = 2;
 
-/// What more input did to the value that is passed over.
+/// What more input did to the value that is passed over, or read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// The value ended just before this offset.
     Ended(usize),
     /// The input is used up and the value still open.
     Open,
-    /// Brackets that do not match, or a backslash outside of a string.
+    /// It is not JSON: brackets that do not match, or a backslash outside of a string; to who reads more, all else too.
     Broken,
 }
 

@@ -75,17 +75,6 @@ enum Value<'a> {
     Nested,
 }
 
-/// How far a piece of the line went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// It is used up, and the value goes on.
-    Open,
-    /// The value ended just before this offset.
-    Ended(usize),
-    /// It is not JSON.
-    Broken,
-}
-
 impl Message {
     /// Reads a value that is no object, of which nothing is to be found but its end.
     pub(super) fn none() -> Self {
@@ -93,18 +82,18 @@ impl Message {
     }
 
     /// Takes the next piece of the line: of an object, from behind its opening brace on. Not to be called again once it answered
-    /// something else than [`Progress::Open`].
-    pub(super) fn feed(&mut self, piece: &[u8]) -> Progress {
+    /// something else than [`Step::Open`].
+    pub(super) fn feed(&mut self, piece: &[u8]) -> Step {
         let whole = piece.len();
         let mut piece = piece;
         loop {
             match self.at {
-                At::Broken => return Progress::Broken,
-                At::Next if self.bare => return Progress::Ended(whole - piece.len()),
-                At::End => return Progress::Ended(whole - piece.len()),
+                At::Broken => return Step::Broken,
+                At::Next if self.bare => return Step::Ended(whole - piece.len()),
+                At::End => return Step::Ended(whole - piece.len()),
                 _ => {}
             }
-            let Some(&first) = piece.first() else { return Progress::Open };
+            let Some(&first) = piece.first() else { return Step::Open };
             let used = match self.at {
                 At::NameText | At::Text => self.text(piece),
                 At::Scalar => self.scalar(piece),
