@@ -101,7 +101,7 @@ pub struct Circumstances<'a> {
     pub last_error: Option<&'a str>,
     /// How the last process ended.
     pub ending: Option<Ending>,
-    /// The last lines of its stderr.
+    /// The last lines of its stderr, which may be left out.
     pub stderr_tail: &'a [String],
 }
 
@@ -154,8 +154,7 @@ impl Refusal {
         if let Some(ending) = slot.ending {
             put("exit", ending.to_json());
         }
-        // How long a line was has nothing to do with how a process ended, and a line may be of a hundred thousand requests.
-        if !slot.stderr_tail.is_empty() && self.code != Code::MessageTooLarge {
+        if !slot.stderr_tail.is_empty() {
             put("stderrTail", json!(slot.stderr_tail));
         }
         if let Some(restarted) = self.restarted {

@@ -19,6 +19,9 @@ pub(super) const CANNOT_START: &str = "cannot-start";
 pub(super) const NOT_HELD: &str = "not-held";
 /// The reason of a refusal to a caller who has waited long enough for the outcome of a restart.
 const STILL_RESTARTING: &str = "still-restarting";
+/// With so many effects of one step, refusals are without the last words of the server: a line may be of a hundred thousand
+/// requests, and those words may be 10 KiB.
+const MANY: usize = 1000;
 
 impl Slot {
     /// Answers a request with one of our errors.
@@ -40,7 +43,7 @@ impl Slot {
             out.push(Effect::Count(Count::DeadlinePassed));
         }
         let as_result = request.method == Method::ToolsCall && self.config.errors.tool_calls == ToolErrors::ToolResult;
-        let line = self.with_circumstances(|slot| {
+        let line = self.with_circumstances(out, |slot| {
             if as_result {
                 compose::result(&request.id, refusal.tool_result(slot, request.stateless).to_string().as_bytes())
             } else {
@@ -71,8 +74,9 @@ impl Slot {
     pub(super) fn refuse_id(&self, id: &Id, code: Code, reason: &'static str, sent: bool, out: &mut Vec<Effect>) {
         let message = self.message(code, reason, None);
         let refusal = Refusal { code, reason, message, sent, read_only: false, restarted: None };
-        let line = self
-            .with_circumstances(|slot| compose::error(Some(id), code.number(), &refusal.message, &refusal.data(slot)));
+        let line = self.with_circumstances(out, |slot| {
+            compose::error(Some(id), code.number(), &refusal.message, &refusal.data(slot))
+        });
         self.deliver(line, out);
     }
 
@@ -82,7 +86,7 @@ impl Slot {
         let (code, message) = (Code::Overloaded, format!("MCP server '{}' has a client already", self.config.name));
         let reason = "one-client-at-a-time";
         let refusal = Refusal { code, reason, message, sent: false, read_only: false, restarted: None };
-        self.with_circumstances(|slot| compose::error(None, code.number(), &refusal.message, &refusal.data(slot)))
+        self.with_circumstances(&[], |slot| compose::error(None, code.number(), &refusal.message, &refusal.data(slot)))
     }
 
     /// Answers what is no JSON-RPC message, as JSON-RPC says.
@@ -97,7 +101,7 @@ impl Slot {
         }
     }
 
-    fn with_circumstances<T>(&self, make: impl FnOnce(&Circumstances<'_>) -> T) -> T {
+    fn with_circumstances<T>(&self, so_far: &[Effect], make: impl FnOnce(&Circumstances<'_>) -> T) -> T {
         let (attempts, max_attempts) = self.life.attempts();
         make(&Circumstances {
             server: &self.config.name,
@@ -109,7 +113,7 @@ impl Slot {
             next_retry_ms: self.next_retry_ms(),
             last_error: self.failure.error.as_deref(),
             ending: self.failure.ending,
-            stderr_tail: &self.failure.tail,
+            stderr_tail: if so_far.len() < MANY { &self.failure.tail } else { &[] },
         })
     }
 

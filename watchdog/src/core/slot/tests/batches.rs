@@ -6,10 +6,14 @@ use bytes::Bytes;
 use nix::time::ClockId;
 
 use crate::config::OnCall;
+use crate::core::ending::Ending;
 use crate::core::ids::CallId;
+use crate::core::slot::Lost;
 use crate::core::testing::{
     INITIALIZE, INITIALIZED, Script, World, answer_line, call_line, cancel_line, ids, refused, secs,
 };
+use crate::wire::id::Id;
+use crate::wire::lines::{Oversized, OversizedKind, OversizedMessage};
 
 const CALLS: &str = r#"[ {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}} , {"jsonrpc":"2.0","id":2,"method":"resources/read"} ]"#;
 
@@ -323,6 +327,55 @@ fn what_stands_behind_the_answer_that_was_a_servers_end_is_not_heard() {
     world.server_says(&format!(r#"[{{"jsonrpc":"2.0","id":{ours},{other}}},{ask}]"#));
     assert_eq!(world.told("handshake_incompatible").len(), 1);
     assert_eq!(world.client_got(), [""; 0]);
+}
+
+/// However the requests of one line come to be refused all at once, the last words of the server are not told in each of them.
+#[test]
+fn a_line_of_many_refusals_tells_the_last_words_in_the_first_of_them() {
+    const MANY: usize = 20_000;
+    let tail = vec!["x".repeat(500); 10];
+    let end = || Lost { ending: Some(Ending::Signal(9)), tail: tail.clone(), ..Lost::default() };
+    let requests: Vec<_> = (1..=MANY).map(|id| call_line(&id.to_string(), "t")).collect();
+    let batch = format!("[{}]", requests.join(","));
+    let failed = |world: &World| world.slot.lifecycle().state_name() == "PermanentlyFailed";
+    for way in ["in flight", "more than may wait", "waits for too long", "may not wait", "for good", "too long"] {
+        let mut world = open();
+        world.script = Script { refuses: &["initialize"], ..script() };
+        world.tell(|slot, now, out| {
+            let mut config = (**slot.config()).clone();
+            config.restart.on_call = if way == "may not wait" { OnCall::Error } else { OnCall::Attempt };
+            config.restart.hold_max_requests = if way == "waits for too long" { MANY } else { 1000 };
+            config.restart.hold_max_bytes = 1 << 26;
+            config.restart.max_attempts = Some(if way == "for good" { 1 } else { 9 });
+            slot.configure(now, config.into(), false, out);
+        });
+        if way == "in flight" {
+            world.say(&batch);
+        }
+        world.server_ends(end());
+        if way == "for good" {
+            world.advance(secs(60));
+            assert!(failed(&world));
+        }
+        match way {
+            "in flight" => (),
+            "too long" => {
+                let message = |id: usize| OversizedMessage {
+                    id: Some(Id::from_int(id.try_into().unwrap())),
+                    kind: OversizedKind::Request,
+                };
+                let line = Oversized { len: 1 << 26, messages: (1..=MANY).map(message).collect() };
+                world.tell(|slot, now, out| slot.client_oversized(now, &line, out));
+            }
+            _ => world.say(&batch),
+        }
+        world.advance(secs(600));
+        let got = world.client_got();
+        assert_eq!(got.len(), MANY, "{way}");
+        assert!(got[0].contains("stderrTail"), "{way}: {}", got[0]);
+        let bytes: usize = got.iter().map(String::len).sum();
+        assert!(bytes < MANY * 1000 + 1000 * 6000, "{way}: {bytes}");
+    }
 }
 
 /// One client must not hold up the others, nor the end of the program. Were each request looked for among all others, it would cost
