@@ -26,6 +26,7 @@ mod plugin_time;
 mod probe_once;
 mod rig;
 mod scenarios;
+mod scheduling;
 mod serve;
 mod service_manager;
 mod session;
