@@ -85,6 +85,9 @@ impl Import {
         for warning in &imported.warnings {
             writeln!(err, "warning: {warning}")?;
         }
+        for reason in imported.refused.iter().flat_map(|entry| &entry.reasons) {
+            writeln!(err, "warning: {reason}; it is left out")?;
+        }
         for doubt in self.doubts(&imported, known) {
             writeln!(err, "warning: {doubt}")?;
         }

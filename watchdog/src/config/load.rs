@@ -241,6 +241,9 @@ fn server(
     known: KnownProbes<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<(Server, Node), ConfigErrors> {
+    if let Some(errors) = layers.refused(name) {
+        return Err(errors.clone());
+    }
     let (written, tree) = shape(layers, layers.server(name, warnings)?)?;
     let context = settle::Context {
         name,

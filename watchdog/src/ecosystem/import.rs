@@ -41,47 +41,69 @@ pub(crate) struct Imported {
     pub(crate) yaml: String,
     /// What is lost, or was decided.
     pub(crate) warnings: Vec<String>,
+    /// The entries that cannot be turned, and are not in the file.
+    pub(crate) refused: Vec<Refused>,
 }
 
-/// Turns the servers of a client's file into a file of ours.
+/// An entry that cannot be turned into a section of ours.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// What it would be called here.
+    pub(crate) name: String,
+    /// All that is wrong with it; each begins with the client's name for it.
+    pub(crate) reasons: Vec<String>,
+}
+
+/// An entry that was looked at.
+struct Seen<'a> {
+    name: String,
+    path: ServerPath,
+    item: &'a Item,
+    section: Option<Mapping>,
+}
+
+/// Turns the servers of a client's file into a file of ours. An entry that cannot be turned takes none of the others along.
 ///
 /// # Errors
-/// With each entry that cannot be turned, by name.
+/// When none can be turned: with what is wrong with each, by name.
 pub(crate) fn import(document: &Document<'_>, request: &Request<'_>) -> Result<Imported, Vec<String>> {
     if document.is_ours() {
         return Err(vec!["is a configuration of mcp-watchdog itself; it can be used as it is".to_owned()]);
     }
     let chosen = chosen(document, request).map_err(|error| vec![error])?;
-    let (mut warnings, mut errors) = (Vec::new(), Vec::new());
-    let mut servers: Vec<(String, ServerPath, &Item)> = Vec::new();
+    let (mut warnings, mut refused) = (Vec::new(), Vec::new());
+    let mut seen: Vec<Seen<'_>> = Vec::new();
     for path in chosen {
         let Some(item) = document.root.at(path.keys()) else { continue };
         let name = name(&path, &mut warnings);
-        match servers.iter().find(|(earlier, ..)| *earlier == name) {
-            // The same server in several projects.
-            Some((_, _, earlier)) if earlier.means(item) => {}
-            Some((_, earlier, _)) => {
-                warnings.push(format!("{path}: is left out, because {earlier} has the same name, `{name}`"));
-            }
-            None => servers.push((name, path, item)),
+        let of_the_name = || seen.iter().filter(|earlier| earlier.name == name);
+        // The same server in several projects.
+        if of_the_name().any(|earlier| earlier.item.means(item)) {
+            continue;
         }
-    }
-    let mut sections = Mapping::new();
-    for (name, path, item) in servers {
-        let mut notes = entry::Notes { server: path.to_string(), warnings: &mut warnings, errors: &mut errors };
-        if let Some(section) = entry::section(item, request, &mut notes) {
-            sections.insert(Value::from(name), Value::Mapping(section));
+        if let Some(earlier) = of_the_name().find(|earlier| earlier.section.is_some()) {
+            warnings.push(format!("{path}: is left out, because {} has the same name, `{name}`", earlier.path));
+            continue;
         }
+        let mut reasons = Vec::new();
+        let mut notes = entry::Notes { server: path.to_string(), warnings: &mut warnings, errors: &mut reasons };
+        let section = entry::section(item, request, &mut notes).filter(|_| reasons.is_empty());
+        match refused.iter_mut().find(|earlier: &&mut Refused| earlier.name == name) {
+            Some(earlier) => earlier.reasons.append(&mut reasons),
+            None if reasons.is_empty() => {}
+            None => refused.push(Refused { name: name.clone(), reasons }),
+        }
+        seen.push(Seen { name, path, item, section });
     }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
+    let made = seen.into_iter().filter_map(|seen| Some((Value::from(seen.name), Value::Mapping(seen.section?))));
+    let sections: Mapping = made.collect();
     if sections.is_empty() {
-        // All of them were left out, and the warnings say why.
-        return Err(warnings);
+        // What is wrong with them, or where nothing is, why all of them were left out.
+        let reasons: Vec<_> = refused.into_iter().flat_map(|entry| entry.reasons).collect();
+        return Err(if reasons.is_empty() { warnings } else { reasons });
     }
     let yaml = print(sections, request.source).map_err(|error| vec![error])?;
-    Ok(Imported { yaml, warnings })
+    Ok(Imported { yaml, warnings, refused })
 }
 
 /// The servers that are asked for.

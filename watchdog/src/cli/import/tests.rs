@@ -68,16 +68,27 @@ fn what_cannot_be_imported_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mcp.json");
     let name = file.to_str().unwrap();
-    fs::write(
-        &file,
-        r#"{"servers": {"a": {"command": "${input:x}"}, "b": {"command": "${input:y}"}, "c": {"command": "c"}}}"#,
-    )
-    .unwrap();
+    fs::write(&file, r#"{"servers": {"a": {"command": "${input:x}"}, "b": {"command": "${input:y}"}}}"#).unwrap();
     let (exit, out, err) = run(&[name], &[]);
     assert_eq!((exit, out.as_str()), (Exit::Config, ""));
     let starts: Vec<_> = err.lines().map(|line| line.split(": `command`").next().unwrap()).collect();
     assert_eq!(starts, [format!("error: {name}: a"), format!("error: {name}: b")]);
-    assert_eq!(run(&[name, "--server", "c"], &[]).0, Exit::Done);
     fs::write(&file, "{").unwrap();
     assert!(run(&[name], &[]).2.starts_with(&format!("error: {name}:1:")));
+}
+
+#[test]
+fn an_entry_that_cannot_be_imported_is_left_out_and_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mcp.json");
+    let name = file.to_str().unwrap();
+    fs::write(&file, r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": ["b"]}, "c": {"command": "c"}}}"#)
+        .unwrap();
+    let (exit, out, err) = run(&[name], &[]);
+    assert_eq!(exit, Exit::Done);
+    assert!(out.ends_with("servers:\n  a:\n    command: a\n  c:\n    command: c\n"), "{out}");
+    assert_eq!(err, "warning: b: has a `command` that is not text; it is left out\n");
+    let (exit, out, err) = run(&[name, "--server", "b"], &[]);
+    let refused = format!("error: {name}: b: has a `command` that is not text\n");
+    assert_eq!((exit, out.as_str(), err), (Exit::Config, "", refused));
 }

@@ -48,6 +48,8 @@ pub(super) struct Layers {
     pub(super) warnings: Vec<String>,
     pub(super) errors: Vec<ConfigError>,
     file: Option<(PathBuf, Node)>,
+    /// The servers that the file names, and that cannot be had.
+    refused: Vec<(String, ConfigErrors)>,
     /// Of the file as it is.
     pub(super) sha256: Option<String>,
     connections: Vec<Connection>,
@@ -61,7 +63,7 @@ impl Layers {
         let environment = Environment(input.environment.iter().cloned().collect());
         let mut sources = Sources::new();
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
-        let mut sha256 = None;
+        let (mut sha256, mut refused) = (None, Vec::new());
         let file = match discover::find(input, &environment) {
             Some(path) => {
                 let text = input.text.clone().map_or_else(|| discover::read(&path), Ok)?;
@@ -71,6 +73,7 @@ impl Layers {
                     // The lines of errors are those of what was made of it.
                     Some(made) => {
                         warnings.extend(made.warnings);
+                        refused = made.refused;
                         (format!("{} (imported)", path.display()), made.yaml)
                     }
                     None => (path.display().to_string(), text),
@@ -96,7 +99,7 @@ impl Layers {
                 _ => document::section(&mut assignment.tree, &sources, &mut errors),
             }
         }
-        Ok(Self { sources, environment, warnings, errors, file, sha256, connections, variables, options })
+        Ok(Self { sources, environment, warnings, errors, file, refused, sha256, connections, variables, options })
     }
 
     /// The file, where one is read.
@@ -109,10 +112,22 @@ impl Layers {
         self.file_name().map(|path| path.display().to_string()).unwrap_or_default()
     }
 
-    /// The names of the file's servers, in the order of writing.
+    /// The names of the file's servers, in the order of writing, and of those that cannot be had.
     pub(super) fn names(&self) -> Vec<String> {
         let servers = self.file.as_ref().and_then(|(_, root)| root.get("servers"));
-        servers.map(|servers| servers.entries().iter().map(|(name, _)| name.clone()).collect()).unwrap_or_default()
+        let mut names: Vec<String> =
+            servers.into_iter().flat_map(Node::entries).map(|(name, _)| name.clone()).collect();
+        for (name, _) in &self.refused {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
+    /// Why a server of the file cannot be had at all.
+    pub(super) fn refused(&self, name: &str) -> Option<&ConfigErrors> {
+        self.refused.iter().find(|(refused, _)| refused == name).map(|(_, errors)| errors)
     }
 
     /// Why this version cannot run this server of the file, where it is a remote one.

@@ -13,7 +13,7 @@ fn imported(text: &str, format: Format, request: &Request<'_>) -> Imported {
 /// The section of the one server, without what is the same for all.
 #[track_caller]
 fn section(entry: &str, request: &Request<'_>) -> (String, Vec<String>) {
-    let Imported { yaml, warnings } =
+    let Imported { yaml, warnings, .. } =
         imported(&format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#), Format::Json, request);
     let head = "# Made of mcp.json by `mcp-watchdog import`.\nversion: 1\nservers:\n  s:\n";
     let section = yaml.strip_prefix(head).unwrap_or_else(|| panic!("{yaml}"));
@@ -44,7 +44,7 @@ fn a_file_of_vs_code() {
   },
 }"#;
     let request = Request { workspace: Some("/src/${p}"), ..REQUEST };
-    let Imported { yaml, warnings } = imported(text, Format::Json, &request);
+    let Imported { yaml, warnings, .. } = imported(text, Format::Json, &request);
     assert_eq!(warnings, ["fs: `dev` is the client's own and is left out"]);
     assert_eq!(
         yaml,
@@ -151,7 +151,7 @@ fn keys_of_other_clients() {
 fn s142_a_file_of_toolman() {
     let text = r#"{"mcp_servers": {"s": {"url": "http://x/sse", "transport": "sse", "connection":
         {"keepalive_timeout": 90, "reconnect_attempts": 5, "reconnect_delay": 1000, "heartbeat_interval": 30}}}}"#;
-    let Imported { yaml, warnings } = imported(text, Format::Json, &REQUEST);
+    let Imported { yaml, warnings, .. } = imported(text, Format::Json, &REQUEST);
     let section = "    url: http://x/sse\n    type: sse\n    keepalive:\n      timeout: 1m30s\n      interval: 30s\n    restart:\n      max_attempts: 5\n      initial_delay: 1s\n";
     assert!(yaml.ends_with(&format!("servers:\n  s:\n{section}")), "{yaml}");
     assert_eq!(warnings, ["s: is remote, and this version runs servers that are commands"]);
@@ -169,7 +169,7 @@ fn a_timeout_has_the_unit_that_is_told() {
 #[test]
 fn a_file_of_codex() {
     let text = "[mcp_servers.a]\ncommand = \"npx\"\nargs = ['-y']\nenv_vars = ['X']\n[mcp_servers.a.env]\nA = \"1\"\n";
-    let Imported { yaml, warnings } = imported(text, Format::Toml, &REQUEST);
+    let Imported { yaml, warnings, .. } = imported(text, Format::Toml, &REQUEST);
     assert!(
         yaml.ends_with("servers:\n  a:\n    command: npx\n    args:\n    - -y\n    env:\n      A: '1'\n"),
         "{yaml}"
@@ -214,6 +214,28 @@ fn what_an_extension_brings_is_left_out_beside_others_and_an_error_alone() {
 }
 
 #[test]
+fn an_entry_that_cannot_be_turned_takes_none_of_the_others_along() {
+    let text = r#"{"mcpServers": {
+        "asks": {"command": "x", "env": {"K": "${input:key}"}, "cwd": 7},
+        "good": {"command": "a"},
+        "odd": 7,
+        "second": {"args": []}
+    }, "projects": {
+        "/p": {"mcpServers": {"odd": 7, "second": {"command": "b"}, "good": {"args": "y"}}},
+        "/q": {"mcpServers": {"odd": {"command": "c", "args": "y"}}}
+    }}"#;
+    let made = imported(text, Format::Json, &REQUEST);
+    assert!(made.yaml.ends_with("servers:\n  good:\n    command: a\n  second:\n    command: b\n"), "{}", made.yaml);
+    assert_eq!(made.warnings, ["good (/p): is left out, because good has the same name, `good`"]);
+    let told: Vec<_> = made.refused.iter().map(|entry| (entry.name.as_str(), entry.reasons.len())).collect();
+    // What is the same in two projects is told once.
+    assert_eq!(told, [("asks", 2), ("odd", 2), ("second", 1)], "{:?}", made.refused);
+    assert_eq!(made.refused[1].reasons, ["odd: is not a map of keys", "odd (/q): has `args` that are not a list"]);
+    let alone = errors(text, &Request { server: Some("asks"), ..REQUEST });
+    assert_eq!(alone.len(), 2, "{alone:?}");
+}
+
+#[test]
 fn one_server_can_be_chosen() {
     let text = r#"{"mcpServers": {"one": {"command": "a"}, "two": {"command": "${input:x}"}}}"#;
     let request = |server| Request { server: Some(server), ..REQUEST };
@@ -229,7 +251,7 @@ fn one_server_can_be_chosen() {
 fn names_become_names_of_ours() {
     let text = r#"{"mcpServers": {"My Files": {"command": "a"}, "My/Files": {"command": "b"}, "é": {"command": "c"}},
         "projects": {"/p": {"mcpServers": {"My-Files": {"command": "a"}}}}}"#;
-    let Imported { yaml, warnings } = imported(text, Format::Json, &REQUEST);
+    let Imported { yaml, warnings, .. } = imported(text, Format::Json, &REQUEST);
     assert!(yaml.ends_with("servers:\n  My-Files:\n    command: a\n  server:\n    command: c\n"), "{yaml}");
     assert_eq!(
         warnings,

@@ -155,3 +155,14 @@ fn errors_of_a_clients_file_name_the_entry() {
     assert!(remote.starts_with("mcp.json (imported):5:10: servers.a.url: a remote server cannot be run"), "{remote}");
     assert!(!remote.contains("http://x"), "{remote}");
 }
+
+#[test]
+fn a_faulty_entry_of_a_clients_file_is_the_error_of_who_would_run_it() {
+    let case = || client(r#"{"mcpServers": {"a": {"command": "x"}, "b": {"args": []}}}"#);
+    assert!(case().error_of_all().ends_with("mcp.json: b: has no `command`"), "all are to be run");
+    assert_eq!(case().name("a").server().command.program, "x");
+    assert_eq!(names(&case().name("a").all()), ["a"]);
+    assert!(case().name("b").error().ends_with("mcp.json: b: has no `command`"));
+    let unnamed = case().error();
+    assert!(unnamed.contains("has 2 servers") && unnamed.ends_with("(a, b)"), "{unnamed}");
+}
