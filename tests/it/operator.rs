@@ -373,6 +373,14 @@ fn a_watchdog_that_does_not_answer_is_told_and_hides_no_other() {
     let output = operate_in(folder.path(), "status");
     assert!(out(&output, 1).contains("\na "), "{}", text(&output.stdout));
     assert!(text(&output.stderr).contains("did not answer within 1s"), "{}", text(&output.stderr));
+    // It counts where nobody is named: it may be the one that is meant.
+    for (line, code) in [("health --live", 1), ("health", 1), ("events", 78), ("disable", 78)] {
+        let told = error(&operate_in(folder.path(), line), code);
+        assert!(told.contains("a: process ") && told.contains("did not answer within 1s"), "{line}: {told}");
+    }
+    let output = operate_in(folder.path(), "retry --all");
+    assert!(out(&output, 1).contains("no server has failed") && text(&output.stderr).contains("did not answer"));
+    out(&operate_in(folder.path(), "health a"), 0);
     b.signal(Signal::SIGCONT);
     out(&operate_in(folder.path(), "status"), 0);
     a.finish();

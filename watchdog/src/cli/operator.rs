@@ -222,7 +222,7 @@ impl Whereabouts {
             Self::Named(watchdog) => {
                 let servers = watchdog.servers(SOON).await?;
                 let live = vec![find::Live { watchdog: watchdog.clone(), servers }];
-                Ok(find::Survey { live, problems: Vec::new() })
+                Ok(find::Survey { live, ..find::Survey::default() })
             }
             Self::Folders(folders) => {
                 let (sockets, problems) = find::sockets(folders, getuid().as_raw());
@@ -249,11 +249,11 @@ impl Whereabouts {
             (Self::Named(watchdog), None) => Ok(watchdog.clone()),
             (Self::Folders(folders), None) => {
                 let (sockets, problems) = find::sockets(folders, getuid().as_raw());
-                let listening = find::listening(sockets).await;
-                if let [one] = &listening[..] {
+                let running = find::running(sockets).await;
+                if let [one] = &running[..] {
                     return Ok(Watchdog::new(Endpoint::Unix(one.clone()), None));
                 }
-                find::survey(listening, problems).await.watchdog(None, folders).cloned()
+                find::survey(running, problems).await.watchdog(None, folders).cloned()
             }
             (_, Some(_)) => self.server(name).await.map(|(watchdog, _)| watchdog),
         }

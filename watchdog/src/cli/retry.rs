@@ -43,7 +43,11 @@ impl Arguments {
         if tried.is_empty() {
             writeln!(to.out, "no server has failed or waits for an attempt")?;
         }
-        let mut exit = Exit::Done;
+        for silent in &survey.silent {
+            writeln!(to.err, "warning: {silent}")?;
+        }
+        // Nobody knows whether all that are down were tried.
+        let mut exit = if survey.silent.is_empty() { Exit::Done } else { Exit::Failed };
         // A task that panicked has printed why.
         while let Some(Ok(outcome)) = tried.join_next().await {
             match outcome {

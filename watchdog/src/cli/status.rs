@@ -105,7 +105,7 @@ impl Arguments {
         let survey = there.survey().await?;
         let servers = survey.servers(self.target.name.as_deref(), there.looked())?;
         let row = |(watchdog, server): (&Watchdog, &Server)| Row { watchdog: watchdog.clone(), server: server.clone() };
-        Ok(View { rows: servers.into_iter().map(row).collect(), problems: survey.problems })
+        Ok(View { rows: servers.into_iter().map(row).collect(), problems: survey.all_problems() })
     }
 
     /// The first look at which all is as it is wanted, or the last one in time. A watchdog may come later than who waits for it.

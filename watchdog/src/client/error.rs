@@ -125,6 +125,9 @@ fn unreachable_text(endpoint: &Endpoint, error: &io::Error) -> String {
         (ErrorKind::ConnectionRefused, Endpoint::Tcp(_)) => {
             "nobody listens there: the watchdog does not run, or `control.listen` is another address"
         }
+        (ErrorKind::WouldBlock, Endpoint::Unix(_)) => {
+            "it takes no more connections; is its watchdog stopped, or overloaded?"
+        }
         (ErrorKind::PermissionDenied, _) => "it is another user's: run this as that user",
         _ => return format!("cannot connect to {endpoint}: {error}"),
     };

@@ -1,6 +1,6 @@
 //! Who is meant: the watchdogs that run here, and the one that has a server.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,7 +27,9 @@ pub struct Live {
 pub struct Survey {
     /// Those who answered, by the names of their sockets.
     pub live: Vec<Live>,
-    /// Those who did not, and folders that could not be looked into.
+    /// Those who run and did not, in the words of what they did instead.
+    pub silent: Vec<String>,
+    /// Folders that could not be looked into.
     pub problems: Vec<String>,
 }
 
@@ -61,14 +63,14 @@ pub async fn survey(sockets: Vec<PathBuf>, problems: Vec<String>) -> Survey {
         let watchdog = Watchdog::new(Endpoint::Unix(path), None);
         asked.spawn(async move { (place, watchdog.servers(PATIENCE).await, watchdog) });
     }
-    let mut survey = Survey { live: Vec::new(), problems };
+    let mut survey = Survey { problems, ..Survey::default() };
     let mut live = Vec::new();
     // A task that panicked has printed why.
     while let Some(Ok((place, answer, watchdog))) = asked.join_next().await {
         match answer {
             Ok(servers) => live.push((place, Live { watchdog, servers })),
-            Err(error) if is_gone(&error) => {}
-            Err(error) => survey.problems.push(error.to_string()),
+            Err(ClientError::Unreachable { source, .. }) if is_gone(&source) => {}
+            Err(error) => survey.silent.push(error.to_string()),
         }
     }
     live.sort_by_key(|(place, _)| *place);
@@ -76,18 +78,19 @@ pub async fn survey(sockets: Vec<PathBuf>, problems: Vec<String>) -> Survey {
     survey
 }
 
-fn is_gone(error: &ClientError) -> bool {
-    let ClientError::Unreachable { source, .. } = error else { return false };
-    matches!(source.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
+/// Whether a socket has outlived its watchdog. One that takes no connection for another reason, such as a full queue, is there.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
 }
 
-/// Those of these sockets behind which somebody listens. Costs a connection each.
-pub async fn listening(sockets: Vec<PathBuf>) -> Vec<PathBuf> {
+/// Those of these sockets whose watchdog has not ended. Costs a connection each.
+pub async fn running(sockets: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut asked = JoinSet::new();
     for path in sockets {
         asked.spawn(async move {
             let endpoint = Endpoint::Unix(path.clone());
-            matches!(timeout(PATIENCE, endpoint.connect()).await, Ok(Ok(_))).then_some(path)
+            let answer = timeout(PATIENCE, endpoint.connect()).await;
+            (!matches!(answer, Ok(Err(error)) if is_gone(&error))).then_some(path)
         });
     }
     let mut found = Vec::new();
@@ -109,31 +112,34 @@ impl Survey {
         let matching: Vec<_> = all.filter(|(_, server)| name.is_none_or(|name| server.name == name)).collect();
         match name {
             Some(name) if matching.is_empty() => {
-                let problems = self.problems.clone();
+                let problems = self.all_problems();
                 Err(ClientError::NoServer { name: name.to_owned(), known: self.names(), problems })
             }
             _ => Ok(matching),
         }
     }
 
-    /// The server that a name means, with its watchdog; without a name, the only server that there is.
+    /// The server that a name means, with its watchdog; without a name, the only server that there is. Who has told of none may have
+    /// some, and may be who is meant.
     ///
     /// # Errors
     /// When there is none, or more than one.
     pub fn server(&self, name: Option<&str>, looked: &[PathBuf]) -> Result<(&Watchdog, &Server), ClientError> {
         let matching = self.servers(name, looked)?;
-        if let [one] = &matching[..] {
+        let silent: &[String] = if name.is_none() { &self.silent } else { &[] };
+        if let ([one], []) = (&matching[..], silent) {
             return Ok(*one);
         }
         let question = match name {
             Some(name) => format!("more than one watchdog has a server \"{name}\": choose one with --socket"),
             None => "which server? Give its NAME".to_owned(),
         };
-        let found = matching.into_iter().map(|(watchdog, server)| line(watchdog, [server])).collect();
+        let found = matching.into_iter().map(|(watchdog, server)| line(watchdog, [server]));
+        let found = found.chain(silent.iter().cloned()).collect();
         Err(ClientError::Several { question, found })
     }
 
-    /// The watchdog that has this server; without a name, the only one.
+    /// The watchdog that has this server; without a name, the only one that runs.
     ///
     /// # Errors
     /// When there is none, or more than one.
@@ -142,20 +148,27 @@ impl Survey {
             return self.server(name, looked).map(|(watchdog, _)| watchdog);
         }
         self.some(looked)?;
-        match &self.live[..] {
-            [one] => Ok(&one.watchdog),
-            several => {
+        match (&self.live[..], &self.silent[..]) {
+            ([one], []) => Ok(&one.watchdog),
+            (several, silent) => {
                 let question = "which watchdog? Give the NAME of one of its servers, or its --socket".to_owned();
-                let found = several.iter().map(|live| line(&live.watchdog, &live.servers)).collect();
+                let found = several.iter().map(|live| line(&live.watchdog, &live.servers));
+                let found = found.chain(silent.iter().cloned()).collect();
                 Err(ClientError::Several { question, found })
             }
         }
     }
 
+    /// All that kept anybody from telling of their servers.
+    #[must_use]
+    pub fn all_problems(&self) -> Vec<String> {
+        [&self.problems[..], &self.silent[..]].concat()
+    }
+
     /// That there is anybody.
     fn some(&self, looked: &[PathBuf]) -> Result<(), ClientError> {
         if self.live.is_empty() {
-            return Err(ClientError::NoneFound { looked: looked.to_vec(), problems: self.problems.clone() });
+            return Err(ClientError::NoneFound { looked: looked.to_vec(), problems: self.all_problems() });
         }
         Ok(())
     }

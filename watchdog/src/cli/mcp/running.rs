@@ -45,9 +45,10 @@ impl Running {
 
     /// Everybody. Nobody is an answer too, which says where was looked.
     async fn peers(&self) -> Result<Peers, Failure> {
-        let find::Survey { live, mut problems } = self.there.survey().await.map_err(|error| failure(&error))?;
+        let survey = self.there.survey().await.map_err(|error| failure(&error))?;
+        let mut problems = survey.all_problems();
         let mut peers = Vec::new();
-        for find::Live { watchdog, servers } in live {
+        for find::Live { watchdog, servers } in survey.live {
             match peer(watchdog, servers).await {
                 Ok(peer) => peers.push(peer),
                 Err(problem) => problems.push(problem),

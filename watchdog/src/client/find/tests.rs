@@ -11,7 +11,7 @@ fn live(pid: u32, names: &[&str]) -> Live {
 }
 
 fn survey(live: Vec<Live>) -> Survey {
-    Survey { live, problems: Vec::new() }
+    Survey { live, ..Survey::default() }
 }
 
 fn chosen(survey: &Survey, name: Option<&str>) -> Result<(Option<u32>, String), String> {
@@ -43,11 +43,27 @@ fn a_name_is_looked_up_over_all_watchdogs() {
 #[test]
 fn a_server_that_is_not_found_may_be_that_of_a_watchdog_that_is_silent() {
     let silent = "the watchdog at /run/b-2.sock did not answer within 1s".to_owned();
-    let one = Survey { live: vec![live(1, &["a"])], problems: vec![silent.clone()] };
+    let one = Survey { silent: vec![silent.clone()], ..survey(vec![live(1, &["a"])]) };
     let unknown = chosen(&one, Some("b")).unwrap_err();
     assert_eq!(unknown, format!("no running watchdog has a server \"b\"; there are: a\n  {silent}"));
-    let nobody = chosen(&Survey { live: Vec::new(), problems: vec![silent.clone()] }, Some("b")).unwrap_err();
+    let nobody = chosen(&Survey { silent: vec![silent.clone()], ..Survey::default() }, Some("b")).unwrap_err();
     assert!(nobody.ends_with(&format!("\n  {silent}")), "{nobody}");
+}
+
+#[test]
+fn who_is_silent_may_be_meant_where_nobody_is_named() {
+    let silent = "the watchdog at /run/b-2.sock did not answer within 1s".to_owned();
+    let two = Survey { silent: vec![silent.clone()], ..survey(vec![live(1, &["a"])]) };
+    for error in [two.server(None, &[]).unwrap_err(), two.watchdog(None, &[]).unwrap_err()] {
+        let text = error.to_string();
+        assert!(text.ends_with(&format!("\n  a: process 1, --socket /run/w-1.sock\n  {silent}")), "{text}");
+        assert_eq!(error.exit().code(), 78);
+    }
+    assert_eq!(chosen(&two, Some("a")), Ok((Some(1), "a".to_owned())));
+    // Anybody can make a folder that we do not look into, and nobody is hidden in it.
+    let folder = Survey { problems: vec!["/x is not yours".to_owned()], ..survey(vec![live(1, &["a"])]) };
+    assert_eq!(chosen(&folder, None), Ok((Some(1), "a".to_owned())));
+    assert_eq!(folder.watchdog(None, &[]).unwrap().pid(), Some(1));
 }
 
 #[test]
@@ -71,7 +87,7 @@ fn who_is_meant_has_to_be_said_when_there_are_several() {
 
 #[test]
 fn nobody() {
-    let none = Survey { live: Vec::new(), problems: vec!["/x is not yours".to_owned()] };
+    let none = Survey { problems: vec!["/x is not yours".to_owned()], ..Survey::default() };
     let error = none.server(None, &["/run/a".into(), "/tmp/b".into()]).unwrap_err();
     let text = error.to_string();
     assert!(
@@ -110,7 +126,21 @@ fn only_control_sockets_of_private_folders_are_looked_at() {
 async fn sockets_without_a_watchdog_are_told_apart() {
     let (folder, _listener, user) = folder();
     let (found, _) = sockets(&[folder.path().to_owned()], user);
-    assert_eq!(listening(found).await, [folder.path().join("live-2.sock")]);
+    assert_eq!(running(found).await, [folder.path().join("live-2.sock")]);
+}
+
+/// Those who asked one that is stopped have gone, and stay in its queue.
+#[tokio::test]
+async fn a_watchdog_whose_queue_is_full_runs_all_the_same() {
+    let (folder, listener, user) = folder();
+    nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
+    let path = folder.path().join("live-2.sock");
+    while Endpoint::Unix(path.clone()).connect().await.is_ok() {}
+    let (found, problems) = sockets(&[folder.path().to_owned()], user);
+    assert_eq!(running(found.clone()).await, [path]);
+    let survey = super::survey(found, problems).await;
+    let [silent] = &survey.silent[..] else { panic!("{survey:?}") };
+    assert!(silent.contains("live-2.sock: it takes no more connections"), "{silent}");
 }
 
 /// Virtual time: the limit passes as soon as nothing else can happen.
@@ -121,6 +151,6 @@ async fn a_watchdog_that_says_nothing_is_told_and_a_dead_one_is_not() {
     let survey = super::survey(found, problems).await;
     drop(listener);
     assert!(survey.live.is_empty());
-    let [problem] = &survey.problems[..] else { panic!("{:?}", survey.problems) };
-    assert!(problem.contains("live-2.sock did not answer within 1s"), "{problem}");
+    let [silent] = &survey.silent[..] else { panic!("{survey:?}") };
+    assert!(silent.contains("live-2.sock did not answer within 1s"), "{silent}");
 }
