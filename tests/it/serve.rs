@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use harness::plugins::text_file;
 use harness::{Session, Setup, Signal, Value, json, tool_call};
@@ -265,6 +265,40 @@ fn a_client_of_connect_that_pauses_at_the_end_is_given_all() {
     let answer: Value = serde_json::from_str(got.lines().last().unwrap()).expect("the line is whole");
     assert_eq!(answer["result"]["content"][0]["text"].as_str().map(str::len), Some(BYTES));
     assert!(connect.wait().unwrap().success());
+    serving.end();
+}
+
+/// How a process ends by itself; one that does not in time is killed.
+fn ended(child: &mut Child) -> Option<ExitStatus> {
+    let begun = Instant::now();
+    while begun.elapsed() < LIMIT {
+        if let Some(status) = child.try_wait().expect("it is a child") {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().expect("it is a child");
+    child.wait().expect("it is a child");
+    None
+}
+
+#[test]
+fn a_client_of_connect_that_has_left_and_takes_nothing_is_not_waited_for() {
+    let serving = Serving::start(&file(&[("one", server(""))]));
+    poll_until("socket", || serving.socket("one").exists());
+    let mut connect = Command::new(WATCHDOG);
+    connect.args(["connect", "one"]).env("MCP_WATCHDOG_RUNTIME_DIR", serving.process.folder());
+    connect.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut connect = connect.spawn().unwrap();
+    let call = tool_call(1, "big", json!({ "bytes": 1 << 20 }));
+    let mut to = connect.stdin.take().unwrap();
+    to.write_all(format!("{}\n{call}\n", harness::initialize(0, "2025-11-25")).as_bytes()).unwrap();
+    drop(to);
+    let ended = ended(&mut connect);
+    let mut told = String::new();
+    connect.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(ended.is_some_and(|status| status.success()), "{ended:?}: {told}");
+    assert_eq!(told, "mcp-watchdog: the client did not take all that was for it\n");
     serving.end();
 }
 

@@ -1,22 +1,29 @@
 //! `mcp-watchdog connect`: puts a server of `serve` on this process's stdin and stdout, for clients that start commands.
 //!
-//! Bytes go through as they are. It ends when the server's side ends, after the client has got everything.
+//! Bytes go through as they are. It ends when the server's side ends, after the client has got everything, or as much as it takes.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
+use std::time::Duration;
 
 use nix::unistd::getuid;
 
 use crate::config::hint;
 use crate::control::runtime_dir;
 use crate::exit::Exit;
+use crate::slot::PATIENCE_BEHIND_A_DOOR;
+use crate::stream::outlet::Outlet;
+
+/// Between two looks at a client that takes nothing.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Connects, and copies until the end.
 pub(crate) fn run(target: &str) -> Exit {
@@ -82,39 +89,77 @@ fn copy(stream: UnixStream) -> io::Result<Exit> {
     thread::Builder::new().spawn(move || {
         let mut stream = stream;
         // What does not arrive any more shows on the other side.
-        _ = pump(&mut io::stdin().lock(), &mut stream);
+        _ = pump(&mut io::stdin().lock(), |piece| stream.write_all(piece).map(|()| true));
         // Said first: the other side may answer the end of the stream at once.
         leaving.store(true, Release);
         _ = stream.shutdown(Shutdown::Write);
     })?;
-    match pump(&mut from_server, &mut io::stdout().lock()) {
+    let client = Outlet::inherited(io::stdout().as_fd())?;
+    match pump(&mut from_server, |piece| hand(&client, piece, &client_left, PATIENCE_BEHIND_A_DOOR)) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         // The client has gone, or the server's side has ended because the client left.
         Err(_) => Ok(Exit::Done),
-        Ok(()) if client_left.load(Acquire) => Ok(Exit::Done),
-        Ok(()) => Ok(fail("the watchdog ended the connection")),
+        Ok(false) => {
+            say("the client did not take all that was for it");
+            Ok(Exit::Done)
+        }
+        Ok(true) if client_left.load(Acquire) => Ok(Exit::Done),
+        Ok(true) => Ok(fail("the watchdog ended the connection")),
     }
 }
 
-/// Hands on each piece when it comes. `io::copy` may splice, and a splice waits for more than a message.
-fn pump(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+/// Gives a piece to the client as fast as it takes it. `false` where it has closed its stdin, and then taken nothing for as long as the
+/// patience lasts. Looks are counted, and not the time: while this process is stopped, nobody can take anything.
+fn hand(client: &Outlet, mut piece: &[u8], client_left: &AtomicBool, patience: Duration) -> io::Result<bool> {
+    let (mut waited, mut least) = (Duration::ZERO, usize::MAX);
+    while !piece.is_empty() {
+        match client.write(piece) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                piece = piece.get(written..).unwrap_or_default();
+                (waited, least) = (Duration::ZERO, usize::MAX);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let unread = client.unread();
+                if unread < least || !client_left.load(Acquire) {
+                    (waited, least) = (Duration::ZERO, unread);
+                } else if waited >= patience {
+                    return Ok(false);
+                }
+                client.wait(LOOK);
+                waited += LOOK;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Hands on each piece when it comes, until the end or until `hand` says that there is no use. `io::copy` may splice, and a splice waits
+/// for more than a message.
+fn pump(from: &mut impl Read, mut hand: impl FnMut(&[u8]) -> io::Result<bool>) -> io::Result<bool> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let length = match from.read(&mut buffer) {
-            Ok(0) => return Ok(()),
+            Ok(0) => return Ok(true),
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        to.write_all(buffer.get(..length).unwrap_or_default())?;
-        to.flush()?;
+        if !hand(buffer.get(..length).unwrap_or_default())? {
+            return Ok(false);
+        }
     }
 }
 
 fn fail(why: &str) -> Exit {
-    // Nobody can be told that this cannot be told.
-    _ = writeln!(io::stderr().lock(), "mcp-watchdog: {why}");
+    say(why);
     Exit::Failed
+}
+
+fn say(what: &str) {
+    // Nobody can be told that this cannot be told.
+    _ = writeln!(io::stderr().lock(), "mcp-watchdog: {what}");
 }
 
 #[cfg(test)]
@@ -173,5 +218,56 @@ mod tests {
             fs::set_permissions(&open, Permissions::from_mode(0o700)).unwrap();
         }
         assert!(find(&both, user, "a").is_ok());
+    }
+
+    /// A client's stdout of each kind, which holds less than is for it, its end of that, and how much has to be taken to be seen.
+    fn outlets() -> [(Outlet, Box<dyn Read + Send>, usize); 2] {
+        let (reader, writer) = io::pipe().unwrap();
+        let (near, far) = UnixStream::pair().unwrap();
+        let pipe = Outlet::inherited(writer.as_fd()).unwrap();
+        let socket = Outlet::inherited(near.as_fd()).unwrap();
+        [(pipe, Box::new(reader), 1000), (socket, Box::new(far), 40_000)]
+    }
+
+    /// More than a pipe or a socket holds.
+    const MUCH: usize = 1 << 20;
+
+    #[test]
+    fn a_client_that_has_left_and_takes_nothing_is_not_waited_for() {
+        for (client, _reader, _) in outlets() {
+            assert!(!hand(&client, &vec![b'x'; MUCH], &AtomicBool::new(true), 3 * LOOK).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_client_that_takes_a_little_at_a_time_is_given_all() {
+        for (client, mut reader, little) in outlets() {
+            let taking = thread::spawn(move || {
+                for _ in 0..6 {
+                    thread::sleep(2 * LOOK);
+                    reader.read_exact(&mut vec![0; little]).unwrap();
+                }
+                let mut rest = Vec::new();
+                reader.read_to_end(&mut rest).unwrap();
+                rest.len()
+            });
+            assert!(hand(&client, &vec![b'x'; MUCH], &AtomicBool::new(true), 4 * LOOK).unwrap());
+            drop(client);
+            assert_eq!(taking.join().unwrap(), MUCH - 6 * little);
+        }
+    }
+
+    #[test]
+    fn a_client_that_has_not_left_may_take_its_time() {
+        for (client, mut reader, _) in outlets() {
+            let left = Arc::new(AtomicBool::new(false));
+            let leaving = left.clone();
+            let giving = thread::spawn(move || hand(&client, &vec![b'x'; MUCH], &leaving, 2 * LOOK));
+            thread::sleep(5 * LOOK);
+            assert!(!giving.is_finished());
+            left.store(true, Release);
+            reader.read_exact(&mut vec![0; MUCH]).unwrap();
+            assert!(giving.join().unwrap().unwrap());
+        }
     }
 }

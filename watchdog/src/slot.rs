@@ -39,6 +39,7 @@ use chain::Chains;
 use clock::Clock;
 use commands::ProbeWaiter;
 use last_words::LastWords;
+pub(crate) use last_words::PATIENCE_BEHIND_A_DOOR;
 use manage::Managed;
 pub use manage::Toolbox;
 use strays::Strays;

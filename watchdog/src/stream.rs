@@ -15,6 +15,7 @@
 //!   Nothing here changes that, and the program must not either.
 mod descriptor;
 pub mod outbox;
+pub(crate) mod outlet;
 pub mod past_lines;
 mod polled;
 mod sink;

@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The same where clients come and go: between them and their socket may be a `connect`, which takes 64 KiB at a time and hands
 /// them on as slowly as its client takes them.
-const PATIENCE_BEHIND_A_DOOR: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE_BEHIND_A_DOOR: Duration = Duration::from_secs(5);
 
 /// How long a client is waited for.
 #[derive(Debug, Clone, Copy)]

@@ -7,6 +7,7 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use nix::errno::Errno;
@@ -181,6 +182,11 @@ pub(super) fn wait_readable(fd: BorrowedFd<'_>) {
 /// Blocks a writing thread on a description that a stranger has made non-blocking.
 pub(crate) fn wait_writable(fd: BorrowedFd<'_>) {
     wait(fd, libc::POLLOUT, -1);
+}
+
+/// The same for so long at most.
+pub(super) fn wait_writable_for(fd: BorrowedFd<'_>, limit: Duration) {
+    wait(fd, libc::POLLOUT, limit.as_millis().try_into().unwrap_or(libc::c_int::MAX));
 }
 
 /// `poll` on one descriptor; the timeout is in milliseconds, -1 is for ever. An error counts as no event.

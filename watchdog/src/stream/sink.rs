@@ -27,14 +27,14 @@ enum Inner {
 
 /// How bytes are written without waiting.
 #[derive(Debug, Clone, Copy)]
-enum Call {
+pub(super) enum Call {
     Write,
     #[cfg(target_os = "linux")]
     Send,
 }
 
 impl Call {
-    fn run(self, fd: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(super) fn run(self, fd: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let written = match self {
             Self::Write => descriptor::write(fd, slices),
             #[cfg(target_os = "linux")]
