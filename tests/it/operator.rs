@@ -4,11 +4,14 @@ use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use harness::{Session, Setup, Signal, Value, json, tool_call};
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use crate::rig::{EAGER, FIXTURE, QUICK_STOP, WATCHDOG, poll_until, run, setup, text};
@@ -200,6 +203,48 @@ fn what_has_happened_and_what_happens() {
     assert_eq!((&next["type"], &next["generation"]), (&json!("server_exited"), &json!(2)));
     session.finish();
     assert_eq!(events.wait().expect("it is a child").code(), Some(0), "it ends with the watchdog");
+}
+
+/// Of signals that whoever starts a command ignores, SIGTERM ends it all the same. `nohup` and a shell's `&` ignore the others for it.
+#[test]
+fn a_command_that_was_started_with_signals_ignored_ends_by_sigterm_alone() {
+    let session = started(named("a"));
+    let socket = session.folder().join("nobody");
+    let listener = UnixListener::bind(&socket).expect("a socket can be bound");
+    let socket = socket.to_str().expect("a path of letters");
+    for words in [&["connect", socket][..], &["status", "--watch"], &["events", "--follow", "--since", "0"]] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' TERM HUP INT QUIT; exec \"$@\"", "sh", WATCHDOG]).args(words);
+        command.env("MCP_WATCHDOG_RUNTIME_DIR", session.folder()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("a shell can be started");
+        // By then it has settled its signals.
+        if words[0] == "connect" {
+            let (mut stream, _) = listener.accept().expect("it connects");
+            stream.write_all(b"well\n").expect("it reads");
+        }
+        assert_ne!(read(&mut BufReader::new(child.stdout.as_mut().expect("it is a pipe"))), "");
+        end_by_sigterm(&mut child);
+    }
+    session.finish();
+}
+
+/// Those with lower numbers come first.
+#[track_caller]
+fn end_by_sigterm(child: &mut Child) {
+    let pid = Pid::from_raw(child.id().cast_signed());
+    for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
+        kill(pid, signal).expect("it runs");
+    }
+    let (begun, mut ended) = (Instant::now(), None);
+    while ended.is_none() && begun.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(5));
+        ended = child.try_wait().expect("it is a child");
+    }
+    if ended.is_none() {
+        child.kill().expect("it is a child");
+        child.wait().expect("it is a child");
+    }
+    assert_eq!(ended.and_then(|status| status.signal()), Some(Signal::SIGTERM as i32));
 }
 
 // -- waiting and watching ---------------------------------------------------------------------------------------------

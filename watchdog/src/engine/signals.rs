@@ -58,10 +58,13 @@ impl Signals {
 }
 
 /// Whoever starts programs with signals blocked, as a thread that handles none does, means nothing by it, and those that end this
-/// program must reach it. To be called while there is one thread: the others inherit what it hears.
+/// program must reach it. The same holds for an ignored SIGTERM: who ignores it means itself, and hands it on by `exec`. SIGHUP, SIGINT
+/// and SIGQUIT are another thing: `nohup` and a shell's `&` ignore them for the program that they start, which keeps that unless it
+/// catches them. To be called while there is one thread: the others inherit what it hears.
 pub(crate) fn hear_all() {
     // It fails for numbers that are no signals alone, and this is an empty set.
     _ = guard::signals::unblock_all();
+    guard::signals::die_of_sigterm();
 }
 
 /// A file that may not become longer (`ulimit -f`) counts as a full disk: the write says so. The signal that comes with it would

@@ -62,6 +62,11 @@ pub(super) fn settle() {
     }
 }
 
+/// Gives SIGTERM its default action.
+pub(crate) fn die_of_sigterm() {
+    set(libc::SIGTERM, libc::SIG_DFL);
+}
+
 /// Gives SIGCHLD its default action. Where it is ignored, the kernel reaps children, and nobody learns how they ended.
 #[cfg(target_os = "linux")]
 pub(crate) fn keep_the_dead() {
