@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -136,6 +137,13 @@ impl StdioRuntime {
 
     /// Reads a piece. A server that writes more than is read waits in its write; nobody else does.
     fn pump_stderr(&mut self, cx: &mut Context<'_>) {
+        if self.stderr.as_ref().is_some_and(|stderr| !stderr.is_spent()) {
+            self.read_stderr(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn read_stderr(&mut self, cx: &mut Context<'_>) {
         let Some(stderr) = &mut self.stderr else { return };
         let mut read = 0;
         while read < READ_STDERR {
@@ -196,6 +204,11 @@ impl StdioRuntime {
         if self.gone.is_some() || self.quiet.lasts(&self.watcher) {
             return Poll::Pending;
         }
+        self.ask_child(cx)
+    }
+
+    #[cold]
+    fn ask_child(&mut self, cx: &mut Context<'_>) -> Poll<News> {
         match self.child.poll_event(cx) {
             Poll::Pending => {
                 self.quiet.begin(&self.watcher);
@@ -222,6 +235,23 @@ impl StdioRuntime {
         }
     }
 
+    /// Gives up waiting for the exit that would explain what happened.
+    #[cold]
+    fn poll_explanation(&mut self, cx: &mut Context<'_>) -> Poll<News> {
+        if let Some(wait) = &mut self.explanation
+            && wait.as_mut().poll(cx).is_ready()
+        {
+            self.explanation = None;
+            if self.stage == Stage::Serving {
+                self.drain();
+                self.end();
+                // What it had said is taken before its loss.
+                return Poll::Ready(News::Drained);
+            }
+        }
+        Poll::Pending
+    }
+
     fn end(&mut self) {
         if self.stage == Stage::Serving {
             self.stage = Stage::Ended;
@@ -245,14 +275,25 @@ impl StdioRuntime {
                 let spent = stdout.is_spent() && self.explanation.is_none();
                 Poll::Ready(News::Read { spent })
             }
-            Poll::Ready(end) => {
-                self.stdout = None;
-                self.drop_torn_line();
-                self.explain(end.err().map(|error| format!("reading from it failed: {error}")).as_deref());
-                // The wait has to be polled in this turn.
-                Poll::Ready(News::Drained)
-            }
+            Poll::Ready(end) => Poll::Ready(self.stdout_ended(end.err().as_ref())),
         }
+    }
+
+    #[cold]
+    fn stdout_ended(&mut self, error: Option<&io::Error>) -> News {
+        self.stdout = None;
+        self.drop_torn_line();
+        self.explain(error.map(|error| format!("reading from it failed: {error}")).as_deref());
+        // The wait has to be polled in this turn.
+        News::Drained
+    }
+
+    #[cold]
+    fn stdin_closed(&mut self, cx: &mut Context<'_>, error: &io::Error) {
+        self.stdin = None;
+        self.explain(Some(&format!("it closed its stdin ({error})")));
+        // Woken once more, so that the wait is polled.
+        cx.waker().wake_by_ref();
     }
 
     /// What no line end has ended is never passed on.
@@ -263,6 +304,7 @@ impl StdioRuntime {
         }
     }
 
+    #[cold]
     fn lost(&mut self) -> Lost {
         self.drop_torn_line();
         self.stage = Stage::Told;
@@ -295,18 +337,7 @@ impl Runtime for StdioRuntime {
         {
             return Poll::Ready(news);
         }
-        if let Some(wait) = &mut self.explanation
-            && wait.as_mut().poll(cx).is_ready()
-        {
-            self.explanation = None;
-            if self.stage == Stage::Serving {
-                self.drain();
-                self.end();
-                // What it had said is taken before its loss.
-                return Poll::Ready(News::Drained);
-            }
-        }
-        Poll::Pending
+        if self.explanation.is_some() { self.poll_explanation(cx) } else { Poll::Pending }
     }
 
     fn next_line(&mut self) -> Option<Line> {
@@ -322,10 +353,7 @@ impl Runtime for StdioRuntime {
     fn flush(&mut self, cx: &mut Context<'_>) {
         let Some(stdin) = &mut self.stdin else { return };
         if let Poll::Ready(Err(error)) = self.outbox.poll_write(cx, stdin) {
-            self.stdin = None;
-            self.explain(Some(&format!("it closed its stdin ({error})")));
-            // Woken once more, so that the wait is polled.
-            cx.waker().wake_by_ref();
+            self.stdin_closed(cx, &error);
         }
     }
 

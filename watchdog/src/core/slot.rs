@@ -11,6 +11,7 @@ mod client;
 mod closing;
 mod effect;
 mod idle;
+mod lists;
 mod manage;
 mod notices;
 mod opening;

@@ -252,6 +252,8 @@ impl<Fd: AsFd> Watched<Fd> {
 
     /// Events for room come only while they are waited for: a socket would tell of each message that its other side reads.
     /// The system tells at once where there is room by now.
+    #[cold]
+    #[inline(never)]
     fn want_room(&mut self, wanted: bool) -> io::Result<()> {
         self.wants_room = wanted;
         Ok(epoll::modify(&self.shared.epoll, &self.fd, data(self.place), interest(self.end, wanted))?)

@@ -70,27 +70,34 @@ impl Client {
             return Poll::Ready(Input::Gone);
         }
         let Some(source) = &mut self.source else { return Poll::Pending };
-        let end = if wanted {
+        if wanted {
             if source.is_spent() {
                 return Poll::Pending;
             }
             match source.poll_read(cx, self.lines.spare(READ)) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(n)) if n > 0 => return Poll::Ready(Input::Read { spent: source.is_spent() }),
-                Poll::Ready(end) => end.err(),
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok(n)) if n > 0 => Poll::Ready(Input::Read { spent: source.is_spent() }),
+                Poll::Ready(end) => Poll::Ready(self.end(end.err().as_ref(), complaints)),
             }
         } else {
             if self.hung_up || source.poll_hangup(cx).is_pending() {
                 return Poll::Pending;
             }
             self.hung_up = true;
-            return Poll::Ready(Input::HungUp);
-        };
-        self.source = None;
-        complain(end.as_ref(), self.lines.finish(), complaints);
-        Poll::Ready(Input::Eof)
+            Poll::Ready(Input::HungUp)
+        }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self, error: Option<&io::Error>, complaints: &mut Allowance) -> Input {
+        self.source = None;
+        complain(error, self.lines.finish(), complaints);
+        Input::Eof
+    }
+
+    #[cold]
+    #[inline(never)]
     fn lose(&mut self) {
         self.sink = None;
         self.source = None;

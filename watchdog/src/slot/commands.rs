@@ -103,6 +103,8 @@ impl Driver {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn publish_anew(&self) {
         let (slot, last_probe) = (self.core.snapshot(), self.last_probe.clone());
         let published = Published { slot, last_probe, fence: self.fence.clone() };

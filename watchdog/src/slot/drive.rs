@@ -4,9 +4,11 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::chain::ChainNews;
+use super::clock::Gap;
 use super::last_words::Patience;
 use super::{Driver, FULL, reports};
 use crate::back::runtime::News;
+use crate::core::ids::Generation;
 use crate::event_loop::yield_turn;
 use crate::exit::Exit;
 use crate::front::Input;
@@ -31,14 +33,12 @@ impl Driver {
             self.publish_changes();
             self.flush(cx);
             busy |= self.stirred;
-            if let Some(exit) = self.exit
-                && self.has_left(cx, now)
-            {
-                if !self.goes_on_after(exit) {
-                    return Poll::Ready(exit);
+            if let Some(exit) = self.exit {
+                match self.leave(cx, now, exit) {
+                    Poll::Ready(Some(exit)) => return Poll::Ready(exit),
+                    Poll::Ready(None) => busy = true,
+                    Poll::Pending => {}
                 }
-                self.next_session(now);
-                busy = true;
             }
             if !busy {
                 self.publish();
@@ -54,6 +54,20 @@ impl Driver {
         self.scheduling.suit(self.core.in_flight());
         yield_turn(cx);
         Poll::Pending
+    }
+
+    /// Ready when the session that has ended is over: with the exit of the program, or with none where the next session begins.
+    #[cold]
+    #[inline(never)]
+    fn leave(&mut self, cx: &mut Context<'_>, now: Instant, exit: Exit) -> Poll<Option<Exit>> {
+        if !self.has_left(cx, now) {
+            return Poll::Pending;
+        }
+        if !self.goes_on_after(exit) {
+            return Poll::Ready(Some(exit));
+        }
+        self.next_session(now);
+        Poll::Ready(None)
     }
 
     /// Whether the client, whose session has ended, is waited for no more: it has been given all, or has not taken it for too long.
@@ -85,15 +99,25 @@ impl Driver {
         let commands = stirred && self.look_at_commands(cx, now);
         let server = self.look_at_server(cx, now);
         let client = self.look_at_client(cx, now);
-        let stirred = stirred | self.stirred;
-        let chain = stirred && self.look_at_chain(cx, now);
-        let managed = stirred && self.look_at_managed(cx, now);
-        let files = stirred && self.look_at_files(cx, now);
-        self.stirred |= commands | chain | managed | files;
+        if stirred | self.stirred {
+            self.stirred |= commands | self.look_at_others(cx, now);
+        }
         server | client
     }
 
+    /// Looks at what is new less often than messages.
+    #[cold]
+    #[inline(never)]
+    fn look_at_others(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let chain = self.look_at_chain(cx, now);
+        let managed = self.look_at_managed(cx, now);
+        let files = self.look_at_files(cx, now);
+        chain | managed | files
+    }
+
     /// The same where the session has ended: what a client says now is for nobody.
+    #[cold]
+    #[inline(never)]
     fn last_turn(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
         self.look_at_time(now);
         let stirred = std::mem::take(&mut self.stirred);
@@ -103,7 +127,14 @@ impl Driver {
 
     /// The timer is armed again at the end of the last turn; until then it counts as rung.
     fn look_at_time(&mut self, now: Instant) {
-        let Some(gap) = self.clock.rung(now) else { return };
+        if let Some(gap) = self.clock.rung(now) {
+            self.time_has_come(now, gap);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn time_has_come(&mut self, now: Instant, gap: Option<Gap>) {
         if self.strays.due().is_some_and(|due| due <= now) {
             self.strays.tell_left_out();
         }
@@ -118,6 +149,8 @@ impl Driver {
         self.carry_out(now);
     }
 
+    #[cold]
+    #[inline(never)]
     fn look_at_commands(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
         let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) else { return false };
         self.obey(now, command);
@@ -136,19 +169,27 @@ impl Driver {
         let Some((generation, runtime)) = &mut self.runtime else { return false };
         let generation = *generation;
         let Poll::Ready(news) = runtime.poll_news(cx, wanted) else { return false };
-        let mut more = true;
+        let News::Read { spent } = news else {
+            self.server_news(now, generation, news);
+            return true;
+        };
+        if !self.take_server_lines(now) {
+            self.core.heard(now, generation);
+        }
+        self.carry_out(now);
+        !spent | self.server_lines_left
+    }
+
+    /// What a process has to tell beside what it writes.
+    #[cold]
+    #[inline(never)]
+    fn server_news(&mut self, now: Instant, generation: Generation, news: News) {
         match news {
             News::Started { pid } => self.core.started(now, generation, pid, &mut self.effects),
             News::CannotStart { why, exit, may_have_run } => {
                 self.core.cannot_start(now, generation, why, exit, may_have_run, &mut self.effects);
             }
-            News::Read { spent } => {
-                if !self.take_server_lines(now) {
-                    self.core.heard(now, generation);
-                }
-                more = !spent | self.server_lines_left;
-            }
-            News::Drained => {
+            News::Read { .. } | News::Drained => {
                 self.take_server_lines(now);
             }
             News::Lost(lost) => self.core.lost(now, generation, lost, &mut self.effects),
@@ -161,7 +202,6 @@ impl Driver {
             }
         }
         self.carry_out(now);
-        more
     }
 
     /// Takes what was read, as much as one turn may. Whether there was a line.
@@ -192,11 +232,20 @@ impl Driver {
         let core = &self.core;
         let input = self.front.poll_input(cx, wanted, core.is_closing(), &|| core.turned_away());
         let Poll::Ready(input) = input else { return false };
+        let Input::Read { spent } = input else {
+            self.client_news(now, input);
+            return true;
+        };
+        self.take_client_lines(now);
+        !spent | self.client_lines_left
+    }
+
+    /// What a client does beside what it says.
+    #[cold]
+    #[inline(never)]
+    fn client_news(&mut self, now: Instant, input: Input) {
         match input {
-            Input::Read { spent } => {
-                self.take_client_lines(now);
-                return !spent | self.client_lines_left;
-            }
+            Input::Read { .. } => self.take_client_lines(now),
             Input::Came => {
                 self.client_spoke = false;
                 self.meter.client_came(now);
@@ -211,7 +260,6 @@ impl Driver {
             Input::Gone => self.core.client_gone(now, &mut self.effects),
         }
         self.carry_out(now);
-        true
     }
 
     /// Takes what was read, as much as one turn may.

@@ -78,6 +78,7 @@ impl Outbox {
     }
 
     /// Writes the long lines that come first.
+    #[inline(never)]
     fn write_long(&self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
         let (mut slices, mut used, mut written) = ([IoSlice::new(b"\n"); 2 * LONG], 0, self.written);
         let long = self.pieces.iter().take_while(|piece| piece.line.len() > SHORT);

@@ -40,11 +40,17 @@ impl Call {
             #[cfg(target_os = "linux")]
             Self::Send => descriptor::send(fd, slices),
         };
-        written.map_err(|error| match error.kind() {
-            // A socket whose reader closed it with bytes unread.
-            io::ErrorKind::ConnectionReset => io::ErrorKind::BrokenPipe.into(),
-            _ => error,
-        })
+        written.map_err(of_write)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn of_write(error: io::Error) -> io::Error {
+    match error.kind() {
+        // A socket whose reader closed it with bytes unread.
+        io::ErrorKind::ConnectionReset => io::ErrorKind::BrokenPipe.into(),
+        _ => error,
     }
 }
 

@@ -41,11 +41,17 @@ impl Call {
             Self::Read => descriptor::read(fd, buffer),
             Self::Receive => descriptor::receive(fd, buffer),
         };
-        match read {
-            // The other side closed its socket before it had read all of ours. Its bytes to us have all come by then.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(0),
-            read => read,
-        }
+        read.or_else(of_read)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn of_read(error: io::Error) -> io::Result<usize> {
+    match error.kind() {
+        // The other side closed its socket before it had read all of ours. Its bytes to us have all come by then.
+        io::ErrorKind::ConnectionReset => Ok(0),
+        _ => Err(error),
     }
 }
 

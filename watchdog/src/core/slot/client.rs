@@ -9,7 +9,6 @@ use super::answer::CANNOT_START;
 use super::{Effect, Opening, RequestOutcome, Slot};
 use crate::config::RetryTools;
 use crate::core::asks::Answer;
-use crate::core::catalog::ListKind;
 use crate::core::hold::Held;
 use crate::core::ledger::Request;
 use crate::core::lifecycle::{Admission, Event, Rejection};
@@ -18,7 +17,7 @@ use crate::core::session::Era;
 use crate::wire::framed::Framed;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
 use crate::wire::id::{Id, IdKey};
-use crate::wire::{Span, compose, splice};
+use crate::wire::{Span, splice};
 
 /// What is said of a request that nobody can answer.
 const UNFIT_ID: &str = "Invalid Request: the id is neither a string nor a number";
@@ -42,7 +41,16 @@ impl Slot {
         let is_utf8 = line.is_utf8();
         let line = line.into_bytes();
         match &scan {
+            Scan::Message(head) if is_utf8 && head.kind == Kind::Request => self.client_request(now, line, head, out),
             _ if !is_utf8 => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
+            _ => self.client_says_else(now, line, &scan, out),
+        }
+    }
+
+    /// A line of the client that is no request.
+    #[inline(never)]
+    fn client_says_else(&mut self, now: Instant, line: Bytes, scan: &Scan, out: &mut Vec<Effect>) {
+        match scan {
             Scan::Message(head) => match head.kind {
                 Kind::Request => self.client_request(now, line, head, out),
                 Kind::Notification if has_unfit_id(&line, head) => self.protest(None, -32600, UNFIT_ID, out),
@@ -84,6 +92,23 @@ impl Slot {
             return;
         }
         match self.admit(now, &request, out) {
+            Admission::Forward => self.forward(now, line, request, out),
+            admission => self.not_now(now, line, request, admission, out),
+        }
+    }
+
+    /// A request that the server cannot have now.
+    #[cold]
+    #[inline(never)]
+    fn not_now(
+        &mut self,
+        now: Instant,
+        line: Bytes,
+        request: Box<Request>,
+        admission: Admission,
+        out: &mut Vec<Effect>,
+    ) {
+        match admission {
             Admission::Forward => self.forward(now, line, request, out),
             Admission::Hold if !self.planned.outdated && self.serve_stale(&request, out) => {}
             Admission::Hold => {
@@ -211,21 +236,6 @@ impl Slot {
             self.early.insert(tag, line.clone());
         }
         out.push(Effect::Forward { line, tag, urgent: false });
-    }
-
-    /// Answers a list request from the catalog while the server is down.
-    fn serve_stale(&mut self, request: &Request, out: &mut Vec<Effect>) -> bool {
-        let policy = self.config.catalog;
-        let dropped = self.life.has_failed() && !policy.keep_on_permanent_failure;
-        if !policy.serve_stale || request.cursor.is_some() || dropped {
-            return false;
-        }
-        let list = ListKind::of(request.method).and_then(|kind| self.catalog.whole(kind));
-        let Some(page) = list else { return false };
-        let page = self.page_with_tools(request.method, page);
-        self.deliver(compose::result(&request.id, &page), out);
-        self.ended(self.clock, request, RequestOutcome::Cached, out);
-        true
     }
 
     pub(super) fn keep(&mut self, now: Instant, mut held: Held, out: &mut Vec<Effect>) {
@@ -369,6 +379,12 @@ fn text(line: &[u8], span: Option<Span>) -> Option<Box<str>> {
     let raw = line.get(span?)?;
     match raw {
         [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => std::str::from_utf8(inner).ok().map(Into::into),
-        _ => serde_json::from_slice::<String>(raw).ok().map(Into::into),
+        _ => escaped_text(raw),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn escaped_text(raw: &[u8]) -> Option<Box<str>> {
+    serde_json::from_slice::<String>(raw).ok().map(Into::into)
 }

@@ -92,6 +92,8 @@ impl Slot {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn connected(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.opening = Opening::Done;
         // A ping may be answered before the handshake, whose limit stays.

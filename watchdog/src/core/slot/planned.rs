@@ -207,7 +207,14 @@ impl Slot {
 
     /// Makes the replacement that is due, if nothing stands against it now.
     pub(super) fn check_due(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        let Some(reason) = self.planned.due else { return };
+        if let Some(reason) = self.planned.due {
+            self.replace_when_quiet(now, reason, out);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn replace_when_quiet(&mut self, now: Instant, reason: Reason, out: &mut Vec<Effect>) {
         self.planned.asked_until = self.owed_until(now);
         if !self.life.is_connected() {
             // A server that is down, or on its way, is tried with the new files; that costs only an opening, which is repeated.

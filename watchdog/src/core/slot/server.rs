@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::client::key;
 use super::{Effect, ProbeReply, RequestOutcome, Slot};
 use crate::config::StrayStdout;
-use crate::core::catalog::{ListKind, Refreshed};
+use crate::core::catalog::ListKind;
 use crate::core::ids::Generation;
 use crate::core::ledger::Request;
 use crate::core::lifecycle::Event;
@@ -18,7 +18,7 @@ use crate::core::session::Era;
 use crate::wire::framed::Framed;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
 use crate::wire::id::{Id, IdKey};
-use crate::wire::{compose, splice};
+use crate::wire::{Span, compose, splice};
 
 /// The reason of a refusal whose answer came, but not in UTF-8.
 pub(super) const UNREADABLE: &str = "unreadable-answer";
@@ -172,19 +172,32 @@ impl Slot {
             // The server could not read a request, and says so without its id: the client may want to know.
             return (head.kind == Kind::Error).then_some(line);
         };
-        let body = head.body.clone().and_then(|span| line.get(span)).unwrap_or(b"null");
         let ok = head.kind == Kind::Result;
         if let Some(request) = self.request_answered(&id.key) {
             self.last_client_answer = Some(now);
-            self.learn(now, &request, ok, body);
+            self.learn(now, &request, ok, body_of(&line, head.body.clone()));
             let line = self.with_tools(request.method, line, head, out);
             self.deliver(line, out);
             self.ended(Some(now), &request, outcome(ok), out);
             self.after_answer(now, &request, ok, out);
             return None;
         }
+        self.other_answer(now, &id, line, ok, head.body.clone(), out)
+    }
+
+    /// What goes on of an answer to no request of the client's own, if anything.
+    #[inline(never)]
+    fn other_answer(
+        &mut self,
+        now: Instant,
+        id: &Id,
+        line: Bytes,
+        ok: bool,
+        body: Option<Span>,
+        out: &mut Vec<Effect>,
+    ) -> Option<Bytes> {
         if let Some(own) = self.own_answered(&id.key) {
-            self.own_answer(now, own, ok, body, out);
+            self.own_answer(now, own, ok, body_of(&line, body), out);
             return None;
         }
         match self.listens.answered(&id.key, !ok) {
@@ -272,37 +285,8 @@ impl Slot {
         }
     }
 
-    fn list_refreshed(&mut self, now: Instant, kind: ListKind, ok: bool, body: &[u8], out: &mut Vec<Effect>) {
-        if !ok {
-            return;
-        }
-        if kind == ListKind::Tools {
-            self.learn_names(body, out);
-        }
-        match self.catalog.refreshed(self.life.generation(), kind, body) {
-            Refreshed::More(cursor) => self.request_list(now, kind, Some(&cursor), out),
-            Refreshed::Done(true) => self.announce(kind, out),
-            Refreshed::Done(false) | Refreshed::Unreadable => {}
-        }
-    }
-
-    /// Tells the client that a list differs from the one it has seen, where it was told that this may happen.
-    fn announce(&self, kind: ListKind, out: &mut Vec<Effect>) {
-        let method = kind.notification();
-        let (before, wanted) = (out.len(), self.config.catalog.announce);
-        if wanted && self.session.knows().is_some_and(|told| told.list_changed(kind.capability())) {
-            self.deliver(compose::notification(method, None), out);
-        }
-        for id in self.listens.hearing(method).filter(|_| wanted) {
-            let mut params = br#"{"_meta":{"io.modelcontextprotocol/subscriptionId":"#.to_vec();
-            params.extend_from_slice(&id.raw());
-            params.extend_from_slice(b"}}");
-            self.deliver(compose::notification(method, Some(&params)), out);
-        }
-        self.emit_catalog_changed(kind, out.len() > before, out);
-    }
-
     /// A question of the server. Under an id that the client has still to answer it goes out under another one.
+    #[inline(never)]
     fn server_asks(&mut self, now: Instant, line: Bytes, head: &Head) -> Bytes {
         let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else { return line };
         let token = key(&line, head.meta_progress_token.as_ref());
@@ -313,6 +297,7 @@ impl Slot {
         }
     }
 
+    #[inline(never)]
     fn server_notification(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
         match head.method {
             Method::Progress => {
@@ -380,6 +365,11 @@ impl Slot {
             self.event(now, Event::Health(generation, true), out);
         }
     }
+}
+
+/// The result or the error in an answer.
+fn body_of(line: &[u8], body: Option<Span>) -> &[u8] {
+    body.and_then(|span| line.get(span)).unwrap_or(b"null")
 }
 
 /// How a request ended that the server has answered.

@@ -32,15 +32,23 @@ impl Polled {
             return Poll::Pending;
         }
         match transfer(self.watched.get().as_fd()) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => match self.watched.blocked() {
-                Ok(()) => Poll::Pending,
-                Err(error) => Poll::Ready(Err(error)),
-            },
-            Err(error) => Poll::Ready(Err(error)),
+            Err(error) => self.failed(error),
             Ok(moved) => {
                 let noted = if moved.exhausted { self.watched.exhausted() } else { self.watched.eased() };
                 Poll::Ready(noted.map(|()| moved.bytes))
             }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn failed(&mut self, error: io::Error) -> Poll<io::Result<usize>> {
+        if error.kind() != io::ErrorKind::WouldBlock {
+            return Poll::Ready(Err(error));
+        }
+        match self.watched.blocked() {
+            Ok(()) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
         }
     }
 
