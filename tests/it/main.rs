@@ -26,7 +26,6 @@ mod plugin_time;
 mod probe_once;
 mod rig;
 mod scenarios;
-mod scheduling;
 mod serve;
 mod service_manager;
 mod session;

@@ -5,7 +5,6 @@
 mod data_path;
 #[cfg(target_os = "linux")]
 pub(crate) mod reactor;
-mod scheduling;
 
 use std::future::Future;
 use std::io;
@@ -13,7 +12,6 @@ use std::pin::pin;
 use std::task::Context;
 
 pub(crate) use data_path::DataPath;
-pub(crate) use scheduling::Scheduling;
 use tokio::runtime::{Builder, Runtime};
 
 /// Which end of a stream a descriptor is to us.

@@ -26,7 +26,7 @@ use crate::core::ids::Generation;
 use crate::core::slot::{Effect, Role, Slot};
 use crate::engine::handle::Published;
 use crate::engine::{Command, Meter, ProbeReport, SlotHandle};
-use crate::event_loop::{Quiet, Scheduling, Watcher};
+use crate::event_loop::{Quiet, Watcher};
 use crate::events::{Bus, Event, EventKind};
 use crate::exit::Exit;
 use crate::front::Front;
@@ -80,7 +80,6 @@ pub struct Driver {
     watch: Option<Watch>,
     clock: Clock,
     watcher: Watcher,
-    scheduling: Scheduling,
     /// What is not looked at for each message.
     quiet: Quiet,
     effects: Vec<Effect>,
@@ -159,7 +158,6 @@ impl Driver {
             strays: Strays::new(log.clone(), clock.now()),
             clock,
             name,
-            scheduling: Scheduling::under(&watcher),
             watcher,
             quiet: Quiet::default(),
             effects: Vec::new(),
@@ -250,11 +248,7 @@ impl Driver {
     }
 
     fn effect(&mut self, now: std::time::Instant, effect: Effect) {
-        if !effect.only_passes_on() {
-            self.stirred = true;
-            // It may start threads and processes.
-            self.scheduling.usual();
-        }
+        self.stirred |= !effect.only_passes_on();
         match effect {
             Effect::Deliver(line) => {
                 self.meter.messages_out.add(1);

@@ -42,7 +42,6 @@ impl Driver {
             }
             if !busy {
                 self.publish();
-                self.scheduling.suit(self.core.in_flight());
                 let dues = [self.core.next_wake(), self.last_words.due(), self.strays.due()];
                 let wake = dues.into_iter().flatten().min();
                 self.clock.arm(cx, now, wake, &self.watcher);
@@ -51,7 +50,6 @@ impl Driver {
             }
         }
         self.publish();
-        self.scheduling.suit(self.core.in_flight());
         yield_turn(cx);
         Poll::Pending
     }
@@ -93,9 +91,6 @@ impl Driver {
         self.look_at_time(now);
         // With what the time has stirred: all of that is looked at in this turn.
         let stirred = std::mem::take(&mut self.stirred);
-        if stirred {
-            self.scheduling.usual();
-        }
         let commands = stirred && self.look_at_commands(cx, now);
         let server = self.look_at_server(cx, now);
         let client = self.look_at_client(cx, now);
