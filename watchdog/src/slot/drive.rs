@@ -8,7 +8,6 @@ use super::clock::Gap;
 use super::last_words::Patience;
 use super::{Driver, FULL, reports};
 use crate::back::runtime::News;
-use crate::core::ids::Generation;
 use crate::event_loop::yield_turn;
 use crate::exit::Exit;
 use crate::front::Input;
@@ -164,27 +163,19 @@ impl Driver {
         let Some((generation, runtime)) = &mut self.runtime else { return false };
         let generation = *generation;
         let Poll::Ready(news) = runtime.poll_news(cx, wanted) else { return false };
-        let News::Read { spent } = news else {
-            self.server_news(now, generation, news);
-            return true;
-        };
-        if !self.take_server_lines(now) {
-            self.core.heard(now, generation);
-        }
-        self.carry_out(now);
-        !spent | self.server_lines_left
-    }
-
-    /// What a process has to tell beside what it writes.
-    #[cold]
-    #[inline(never)]
-    fn server_news(&mut self, now: Instant, generation: Generation, news: News) {
+        let mut more = true;
         match news {
             News::Started { pid } => self.core.started(now, generation, pid, &mut self.effects),
             News::CannotStart { why, exit, may_have_run } => {
                 self.core.cannot_start(now, generation, why, exit, may_have_run, &mut self.effects);
             }
-            News::Read { .. } | News::Drained => {
+            News::Read { spent } => {
+                if !self.take_server_lines(now) {
+                    self.core.heard(now, generation);
+                }
+                more = !spent | self.server_lines_left;
+            }
+            News::Drained => {
                 self.take_server_lines(now);
             }
             News::Lost(lost) => self.core.lost(now, generation, lost, &mut self.effects),
@@ -197,6 +188,7 @@ impl Driver {
             }
         }
         self.carry_out(now);
+        more
     }
 
     /// Takes what was read, as much as one turn may. Whether there was a line.
@@ -227,20 +219,11 @@ impl Driver {
         let core = &self.core;
         let input = self.front.poll_input(cx, wanted, core.is_closing(), &|| core.turned_away());
         let Poll::Ready(input) = input else { return false };
-        let Input::Read { spent } = input else {
-            self.client_news(now, input);
-            return true;
-        };
-        self.take_client_lines(now);
-        !spent | self.client_lines_left
-    }
-
-    /// What a client does beside what it says.
-    #[cold]
-    #[inline(never)]
-    fn client_news(&mut self, now: Instant, input: Input) {
         match input {
-            Input::Read { .. } => self.take_client_lines(now),
+            Input::Read { spent } => {
+                self.take_client_lines(now);
+                return !spent | self.client_lines_left;
+            }
             Input::Came => {
                 self.client_spoke = false;
                 self.meter.client_came(now);
@@ -255,6 +238,7 @@ impl Driver {
             Input::Gone => self.core.client_gone(now, &mut self.effects),
         }
         self.carry_out(now);
+        true
     }
 
     /// Takes what was read, as much as one turn may.

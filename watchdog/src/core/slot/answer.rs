@@ -20,7 +20,7 @@ pub(super) const NOT_HELD: &str = "not-held";
 /// The reason of a refusal to a caller who has waited long enough for the outcome of a restart.
 const STILL_RESTARTING: &str = "still-restarting";
 /// With so many effects of one step, refusals are without the last words of the server: a line may be of a hundred thousand
-/// requests, and those words may be 10 KiB.
+/// requests, and those words may be 5 KB.
 const MANY: usize = 1000;
 
 impl Slot {

@@ -41,16 +41,7 @@ impl Slot {
         let is_utf8 = line.is_utf8();
         let line = line.into_bytes();
         match &scan {
-            Scan::Message(head) if is_utf8 && head.kind == Kind::Request => self.client_request(now, line, head, out),
             _ if !is_utf8 => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
-            _ => self.client_says_else(now, line, &scan, out),
-        }
-    }
-
-    /// A line of the client that is no request.
-    #[inline(never)]
-    fn client_says_else(&mut self, now: Instant, line: Bytes, scan: &Scan, out: &mut Vec<Effect>) {
-        match scan {
             Scan::Message(head) => match head.kind {
                 Kind::Request => self.client_request(now, line, head, out),
                 Kind::Notification if has_unfit_id(&line, head) => self.protest(None, -32600, UNFIT_ID, out),
@@ -92,23 +83,6 @@ impl Slot {
             return;
         }
         match self.admit(now, &request, out) {
-            Admission::Forward => self.forward(now, line, request, out),
-            admission => self.not_now(now, line, request, admission, out),
-        }
-    }
-
-    /// A request that the server cannot have now.
-    #[cold]
-    #[inline(never)]
-    fn not_now(
-        &mut self,
-        now: Instant,
-        line: Bytes,
-        request: Box<Request>,
-        admission: Admission,
-        out: &mut Vec<Effect>,
-    ) {
-        match admission {
             Admission::Forward => self.forward(now, line, request, out),
             Admission::Hold if !self.planned.outdated && self.serve_stale(&request, out) => {}
             Admission::Hold => {
