@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
 
@@ -26,8 +26,12 @@ use tokio::sync::oneshot;
 
 /// Events of one look at the system: more than a data path has descriptors.
 const EVENTS: usize = 16;
+/// Descriptors that can be watched at once. A data path has two of its client's and three of a process, of which there is one.
+const PLACES: usize = 32;
 /// What names the alarm; descriptors are counted from 0.
 const ALARM: u64 = u64::MAX;
+/// Why a descriptor is not watched.
+const FULL: &str = "too many descriptors are watched";
 /// A look at the system that does not wait.
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -35,6 +39,8 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 const READY: u8 = 1;
 /// The other side was seen to have closed.
 const CLOSED: u8 = 2;
+/// Something is watched there.
+const TAKEN: u8 = 4;
 
 /// The thread's part: what waits.
 #[derive(Debug)]
@@ -50,8 +56,8 @@ pub struct Registrar(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     epoll: OwnedFd,
-    /// By place.
-    flags: Mutex<Vec<Option<Arc<AtomicU8>>>>,
+    /// What is known of each descriptor that is watched.
+    places: [AtomicU8; PLACES],
     /// How often the alarm was heard.
     alarms: AtomicU64,
 }
@@ -62,7 +68,6 @@ pub(crate) struct Watched<Fd: AsFd> {
     fd: Fd,
     shared: Arc<Shared>,
     place: usize,
-    flags: Arc<AtomicU8>,
     end: End,
     /// Whether it is watched for room to write.
     wants_room: bool,
@@ -78,8 +83,7 @@ impl Reactor {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &bell, EventData::new_u64(ALARM), EventFlags::IN | EventFlags::ET)?;
         let alarm = Arc::new(Alarm { rung: AtomicBool::new(false), thread: OnceLock::new(), bell });
-        let registrar = Registrar(Arc::new(Shared { epoll, flags: Mutex::default(), alarms: AtomicU64::new(0) }));
-        Ok(Self { registrar, alarm })
+        Ok(Self { registrar: Registrar(Arc::new(Shared::over(epoll))), alarm })
     }
 
     /// Where descriptors are registered.
@@ -156,15 +160,14 @@ impl Registrar {
     /// Watches a descriptor whose transfers do not block. What was watched is used on the reactor's thread alone, once that runs.
     ///
     /// # Errors
-    /// Gives the descriptor back where the system cannot watch it (EPERM for files).
+    /// Gives the descriptor back where the system cannot watch it (EPERM for files), or too many are watched.
     pub(crate) fn watch<Fd: AsFd>(&self, fd: Fd, end: End) -> Result<Watched<Fd>, (Fd, io::Error)> {
         let shared = self.0.clone();
-        let flags = Arc::new(AtomicU8::new(READY));
-        let place = shared.take_place(flags.clone());
+        let Some(place) = shared.take_place() else { return Err((fd, io::Error::other(FULL))) };
         match epoll::add(&shared.epoll, &fd, data(place), interest(end, false)) {
-            Ok(()) => Ok(Watched { fd, shared, place, flags, end, wants_room: false }),
+            Ok(()) => Ok(Watched { fd, shared, place, end, wants_room: false }),
             Err(error) => {
-                shared.places()[place] = None;
+                shared.leave(place);
                 Err((fd, error.into()))
             }
         }
@@ -172,31 +175,30 @@ impl Registrar {
 }
 
 impl Shared {
-    fn places(&self) -> std::sync::MutexGuard<'_, Vec<Option<Arc<AtomicU8>>>> {
-        // A list of pointers is whole between any two statements.
-        self.flags.lock().unwrap_or_else(PoisonError::into_inner)
+    fn over(epoll: OwnedFd) -> Self {
+        Self { epoll, places: [const { AtomicU8::new(0) }; PLACES], alarms: AtomicU64::new(0) }
     }
 
-    fn take_place(&self, flags: Arc<AtomicU8>) -> usize {
-        let mut places = self.places();
-        let at = places.iter().position(Option::is_none).unwrap_or_else(|| {
-            places.push(None);
-            places.len() - 1
-        });
-        places[at] = Some(flags);
-        at
+    /// A place in which nothing was watched.
+    fn take_place(&self) -> Option<usize> {
+        let place = self.places.iter().position(|place| place.fetch_or(TAKEN, Ordering::AcqRel) & TAKEN == 0)?;
+        self.places[place].store(TAKEN | READY, Ordering::Release);
+        Some(place)
+    }
+
+    fn leave(&self, place: usize) {
+        self.places[place].store(0, Ordering::Release);
     }
 
     /// Sets the bits of what is ready. Whether there was any.
     fn note(&self, events: &[epoll::Event]) -> bool {
-        let places = self.places();
         let mut some = false;
         for event in events {
             let place = usize::try_from(event.data.u64()).ok();
-            let Some(flags) = place.and_then(|place| places.get(place)?.as_ref()) else { continue };
+            let Some(place) = place.and_then(|place| self.places.get(place)) else { continue };
             let closed = EventFlags::HUP | EventFlags::RDHUP | EventFlags::ERR;
             let bits = if { event.flags }.intersects(closed) { READY | CLOSED } else { READY };
-            set(flags, |flags| flags | bits);
+            set(place, |flags| flags | bits);
             some = true;
         }
         some
@@ -209,6 +211,10 @@ impl<Fd: AsFd> Watched<Fd> {
         &self.fd
     }
 
+    fn flags(&self) -> &AtomicU8 {
+        &self.shared.places[self.place]
+    }
+
     /// Which end of a stream it is.
     pub(crate) const fn end(&self) -> End {
         self.end
@@ -216,7 +222,7 @@ impl<Fd: AsFd> Watched<Fd> {
 
     /// Whether a transfer may do something.
     pub(crate) fn is_ready(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & READY != 0
+        self.flags().load(Ordering::Relaxed) & READY != 0
     }
 
     /// A transfer has had to wait. What was seen to have closed is open again then.
@@ -238,7 +244,7 @@ impl<Fd: AsFd> Watched<Fd> {
 
     /// Whether the other side was seen to have closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & CLOSED != 0
+        self.flags().load(Ordering::Relaxed) & CLOSED != 0
     }
 
     /// It has been opened again. The next time that it closes is another event.
@@ -247,7 +253,7 @@ impl<Fd: AsFd> Watched<Fd> {
     }
 
     fn clear(&self, bits: u8) {
-        set(&self.flags, |flags| flags & !bits);
+        set(self.flags(), |flags| flags & !bits);
     }
 
     /// Events for room come only while they are waited for: a socket would tell of each message that its other side reads.
@@ -265,7 +271,7 @@ impl<Fd: AsFd> Drop for Watched<Fd> {
         // Before it is closed: another descriptor for the same description would keep the watch.
         let ended = epoll::delete(&self.shared.epoll, &self.fd);
         debug_assert!(ended.is_ok(), "nobody else ends a watch: {ended:?}");
-        self.shared.places()[self.place] = None;
+        self.shared.leave(self.place);
     }
 }
 

@@ -93,12 +93,15 @@ impl Outbox {
     fn write_short(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
         self.copied.clear();
         let mut written = self.written;
-        for piece in &self.pieces {
+        // By their places: an iterator over a ring has two parts, and mostly there is one line.
+        let mut place = 0;
+        while let Some(piece) = self.pieces.get(place) {
             if piece.line.len() > SHORT || self.copied.len() + piece.line.len() >= COPIED {
                 break;
             }
             self.copied.extend_from_slice(&piece.line[std::mem::take(&mut written)..]);
             self.copied.push(b'\n');
+            place += 1;
         }
         sink.poll_write(cx, &[IoSlice::new(&self.copied)])
     }

@@ -89,7 +89,10 @@ impl Sink {
         match &mut self.inner {
             Inner::Polled { fd, call } => {
                 let call = *call;
-                let total: usize = slices.iter().map(|slice| slice.len()).sum();
+                let total = match slices {
+                    [one] => one.len(),
+                    all => all.iter().map(|slice| slice.len()).sum(),
+                };
                 fd.poll_transfer(cx, |fd| {
                     let bytes = call.run(fd, slices)?;
                     // A write of more slices than the kernel takes is cut by their number, which says nothing.

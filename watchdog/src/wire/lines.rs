@@ -15,6 +15,8 @@ const UNCOUNTED: usize = BYTE_ORDER_MARK.len() + 1;
 const KEEP_BUFFER: usize = 2 << 20;
 /// A line is read ahead of its end in pieces of at least so many bytes.
 const PIECE: usize = 16 << 10;
+/// So many bytes of a buffer are used up before it is used again from its beginning.
+const WORN: usize = 1024;
 /// By how much a buffer grows that a line does not fit in.
 const GROWTH: usize = 4;
 
@@ -75,8 +77,9 @@ impl Lines {
     /// holds must stay.
     pub fn spare(&mut self, room: usize) -> &mut BytesMut {
         // Once all its lines are gone it is used again from its beginning, where a line that follows finds the most room
-        // and nothing has to be moved.
-        _ = self.buffer.is_empty() && self.buffer.try_reclaim(self.size);
+        // and nothing has to be moved. That takes as long as to read some members of a line: it is done for several lines.
+        let is_worn = self.buffer.capacity() + WORN <= self.size;
+        _ = is_worn && self.buffer.is_empty() && self.buffer.try_reclaim(self.size);
         // Room for a whole read each time would take a new buffer for every short line that is still held elsewhere.
         if self.buffer.capacity() - self.buffer.len() < room.div_ceil(2) {
             self.grow(room);
@@ -86,6 +89,8 @@ impl Lines {
 
     /// Makes room. A line that did not fit is likely to be long: what is held already decides how much, so that little of
     /// it is moved more than once. Memory that is never written to costs nothing.
+    #[cold]
+    #[inline(never)]
     fn grow(&mut self, room: usize) {
         let most = self.max_line.saturating_add(UNCOUNTED + room).saturating_sub(self.buffer.len());
         let more = self.buffer.len().saturating_mul(GROWTH - 1).min(most).max(room);

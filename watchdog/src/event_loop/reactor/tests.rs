@@ -166,13 +166,23 @@ fn a_place_is_free_again_once_nothing_is_watched_there() {
     assert_eq!(reactor.registrar().watch(&other, End::Write).unwrap().place, 1);
 }
 
+#[test]
+fn more_than_there_is_room_for_is_not_watched() {
+    let reactor = Reactor::new().unwrap();
+    let pairs: Vec<_> = (0..=PLACES).map(|_| UnixStream::pair().unwrap()).collect();
+    let watch = |(one, _)| reactor.registrar().watch(one, End::Read);
+    let mut watched: Vec<_> = pairs.into_iter().map(watch).collect();
+    let refused = watched.pop().unwrap();
+    assert!(refused.is_err_and(|(_, error)| error.to_string() == FULL));
+    assert!(watched.iter().all(Result::is_ok));
+}
+
 /// A future would be polled again and again, and never be told of anything.
 #[test]
 fn a_system_that_does_not_tell_what_is_ready_is_no_reason_to_go_on() {
     let mut reactor = Reactor::new().unwrap();
     let no_epoll = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-    reactor.registrar =
-        Registrar(Arc::new(Shared { epoll: no_epoll, flags: Mutex::default(), alarms: AtomicU64::new(0) }));
+    reactor.registrar = Registrar(Arc::new(Shared::over(no_epoll)));
     let mut polls = 0;
     let future = poll_fn(|_| {
         polls += 1;

@@ -57,9 +57,12 @@ impl Polled {
     }
 
     pub(super) fn poll_hangup(&mut self) -> Poll<()> {
-        if !self.watched.is_closed() {
-            return Poll::Pending;
-        }
+        if self.watched.is_closed() { self.look_at_hangup() } else { Poll::Pending }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_at_hangup(&self) -> Poll<()> {
         if descriptor::hung_up(self.watched.get().as_fd(), self.watched.end()) {
             return Poll::Ready(());
         }

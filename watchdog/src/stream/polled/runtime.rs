@@ -32,6 +32,8 @@ impl Polled {
         Ok(Self { fd, end, unseen: true })
     }
 
+    // Not in the place of the call: there it would be in the way of who is under a reactor.
+    #[inline(never)]
     pub(super) fn poll_transfer(
         &mut self,
         cx: &mut Context<'_>,

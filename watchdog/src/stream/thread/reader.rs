@@ -66,6 +66,7 @@ impl Reader {
         Ok(Self { shared })
     }
 
+    #[inline(never)]
     pub(in super::super) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,

@@ -58,6 +58,7 @@ impl Writer {
         Ok(Self { shared })
     }
 
+    #[inline(never)]
     pub(in super::super) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
