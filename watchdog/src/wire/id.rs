@@ -7,7 +7,7 @@ use super::number::{self, Number};
 use super::text::{self, Text};
 
 /// The value of an id, for comparison. `1`, `1.0` and `1e0` are one value, `"a"` and `"\u0061"` too; `1` and `"1"` differ.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum IdKey {
     /// A number with an integral value that fits.
     Int(i64),
@@ -19,7 +19,29 @@ pub enum IdKey {
     Opaque(Box<[u8]>),
 }
 
+impl Clone for IdKey {
+    /// Nearly all are integers: what the others take stays out of the way of messages.
+    #[inline]
+    fn clone(&self) -> Self {
+        match self {
+            Self::Int(value) => Self::Int(*value),
+            other => other.clone_text(),
+        }
+    }
+}
+
 impl IdKey {
+    #[cold]
+    #[inline(never)]
+    fn clone_text(&self) -> Self {
+        match self {
+            Self::Int(value) => Self::Int(*value),
+            Self::Text(text) => Self::Text(text.clone()),
+            Self::Number(spelling) => Self::Number(spelling.clone()),
+            Self::Opaque(bytes) => Self::Opaque(bytes.clone()),
+        }
+    }
+
     /// The id that a careless server may send back instead of this one: the number for a string, the string for a number.
     #[must_use]
     pub fn alias(&self) -> Option<Self> {

@@ -218,6 +218,12 @@ impl<'a> Name<'a> {
             let name = Self { spelled: &text[..length], word: word::up_to_quote(word, bits) };
             return Some((name, start + length + 1));
         }
+        Self::read_long(line, start)
+    }
+
+    /// The same of one that is not so short, or escaped, or near the end of the line.
+    #[inline(never)]
+    fn read_long(line: &'a [u8], start: usize) -> Option<(Self, usize)> {
         let (quote, word) = match text::plain_end(line, start) {
             Ok(quote) => (quote, word::with_quote(line.get(start..quote)?).unwrap_or(Self::LONG)),
             Err(at) => Self::read_far(line, start, at)?,

@@ -6,11 +6,18 @@
 
 use super::super::Span;
 use super::super::method::Method;
-use super::super::read::{AtOnce, Pass, Reader};
+use super::super::read::{AtOnce, Name, Pass, Reader};
 use super::{Head, Kind, Scan, array, bytes_at};
 
 /// What most messages begin with, the second as Python's `json` writes it.
 const BEGINNINGS: [&[u8]; 2] = [br#"{"jsonrpc":"2.0","#, br#"{"jsonrpc": "2.0","#];
+
+/// What makes a call a continued one.
+#[derive(Default)]
+struct Continued {
+    input_responses: bool,
+    request_state: bool,
+}
 
 impl Scan {
     /// Fills in the head of a message, or becomes what else the line is.
@@ -120,34 +127,51 @@ impl Head {
         if reader.peek() != Some(b'{') {
             return reader.skip_value();
         }
-        let (mut input_responses, mut request_state) = (false, false);
+        let mut continued = Continued::default();
         let mut more = reader.enter(b'{', b'}')?;
         while more {
             let name = reader.name()?;
             if name.is("name") {
                 self.name = reader.value_if(not_null)?;
+            } else if name.is("arguments") {
+                // Nobody asks for them, but nearly every call has them.
+                reader.skip_value()?;
             } else if name.is("_meta") {
                 reader.apart(|reader| self.read_meta(reader))?;
-            } else if name.is("progressToken") {
-                self.progress_token = reader.value_if(not_null)?;
-            } else if name.is("requestId") {
-                self.request_id = reader.value_if(not_null)?;
-            } else if name.is("uri") {
-                self.uri = reader.value_if(not_null)?;
-            } else if name.is("cursor") {
-                self.cursor = reader.value_if(not_null)?;
-            } else if name.is("task") {
-                self.task = reader.value_if(not_null)?.is_some();
-            } else if name.is("inputResponses") {
-                input_responses = reader.value_if(not_null)?.is_some();
-            } else if name.is("requestState") {
-                request_state = reader.value_if(not_null)?.is_some();
             } else {
-                reader.skip_value()?;
+                reader.apart(|reader| self.read_param(name, reader, &mut continued))?;
             }
             more = reader.goes_on(b'}')?;
         }
-        self.continued = input_responses || request_state;
+        self.continued = continued.input_responses || continued.request_state;
+        Some(())
+    }
+
+    /// Reads the value of a member of `params` that few messages have.
+    #[inline(never)]
+    fn read_param(
+        &mut self,
+        name: Name<'_>,
+        reader: &mut Reader<'_, impl Pass>,
+        continued: &mut Continued,
+    ) -> Option<()> {
+        if name.is("progressToken") {
+            self.progress_token = reader.value_if(not_null)?;
+        } else if name.is("requestId") {
+            self.request_id = reader.value_if(not_null)?;
+        } else if name.is("uri") {
+            self.uri = reader.value_if(not_null)?;
+        } else if name.is("cursor") {
+            self.cursor = reader.value_if(not_null)?;
+        } else if name.is("task") {
+            self.task = reader.value_if(not_null)?.is_some();
+        } else if name.is("inputResponses") {
+            continued.input_responses = reader.value_if(not_null)?.is_some();
+        } else if name.is("requestState") {
+            continued.request_state = reader.value_if(not_null)?.is_some();
+        } else {
+            reader.skip_value()?;
+        }
         Some(())
     }
 
