@@ -18,6 +18,7 @@ pub mod own;
 pub mod refusal;
 pub mod session;
 pub mod slot;
+pub(crate) mod soonest;
 pub mod tasks;
 
 #[cfg(any(test, feature = "fuzzing"))]

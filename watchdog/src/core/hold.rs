@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::ledger::{Request, earliest};
+use super::ledger::Request;
+use super::soonest::Soonest;
 use crate::wire::head::{self, Kind, Scan};
 use crate::wire::id::IdKey;
 use crate::wire::splice;
@@ -25,6 +26,8 @@ pub struct Held {
 #[derive(Debug)]
 pub struct Hold {
     queue: VecDeque<Held>,
+    /// Requests in it.
+    count: usize,
     bytes: usize,
     max_requests: usize,
     max_bytes: usize,
@@ -34,7 +37,7 @@ impl Hold {
     /// An empty queue.
     #[must_use]
     pub const fn new(max_requests: usize, max_bytes: usize) -> Self {
-        Self { queue: VecDeque::new(), bytes: 0, max_requests, max_bytes }
+        Self { queue: VecDeque::new(), count: 0, bytes: 0, max_requests, max_bytes }
     }
 
     /// Queues a line, or gives it back when there is no room. A line that alone is larger than the byte limit is
@@ -43,7 +46,7 @@ impl Hold {
     /// # Errors
     /// The line, when the queue is full.
     pub fn push(&mut self, held: Held) -> Result<(), Held> {
-        let count: usize = self.requests().count() + held.requests.len();
+        let count = self.count + held.requests.len();
         let full = count > self.max_requests || self.bytes + held.line.len() > self.max_bytes;
         if full && !(self.queue.is_empty() && held.requests.len() <= self.max_requests) {
             return Err(held);
@@ -60,6 +63,7 @@ impl Hold {
 
     /// Queues a line that was in flight; such lines were bounded when they were sent.
     pub fn push_unbounded(&mut self, held: Held) {
+        self.count += held.requests.len();
         self.bytes += held.line.len();
         let at = first_seq(&held);
         let place = self.queue.partition_point(|other| first_seq(other) <= at);
@@ -68,7 +72,7 @@ impl Hold {
 
     /// Everything that waits, oldest first.
     pub fn take_all(&mut self) -> Vec<Held> {
-        self.bytes = 0;
+        (self.count, self.bytes) = (0, 0);
         self.queue.drain(..).collect()
     }
 
@@ -76,6 +80,7 @@ impl Hold {
     pub fn take_first(&mut self, wanted: impl Fn(&Held) -> bool) -> Option<Held> {
         let at = self.queue.iter().position(wanted)?;
         let held = self.queue.remove(at)?;
+        self.count -= held.requests.len();
         self.bytes -= held.line.len();
         Some(held)
     }
@@ -86,6 +91,7 @@ impl Hold {
         let held = self.queue.get_mut(at)?;
         let place = held.requests.iter().position(|r| r.id.key == *id)?;
         let request = held.requests.remove(place);
+        self.count -= 1;
         self.bytes -= held.line.len();
         if held.requests.is_empty() {
             self.queue.remove(at);
@@ -108,12 +114,18 @@ impl Hold {
     /// When the next line expires.
     #[must_use]
     pub fn wake(&self) -> Option<Instant> {
-        self.queue.iter().fold(None, |wake, held| earliest([wake, held.expires]))
+        Soonest::default().and_all(self.queue.iter().map(|held| held.expires)).get()
     }
 
     /// The requests that wait.
     pub fn requests(&self) -> impl Iterator<Item = &Request> {
         self.queue.iter().flat_map(|held| held.requests.iter())
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
     }
 
     /// Whether nothing waits.

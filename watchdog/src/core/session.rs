@@ -176,12 +176,9 @@ impl Session {
             self.text_ids = line.get(id.start) == Some(&b'"');
             self.ids_seen[usize::from(self.text_ids)] = true;
         }
-        let version = head.meta_protocol_version.clone().and_then(|span| line.get(span));
-        let stateless = head.meta_client_capabilities && version.is_some();
-        if let Some(version) = version.and_then(|raw| serde_json::from_slice::<String>(raw).ok())
-            && self.version.as_ref() != Some(&version)
-        {
-            self.version = Some(version);
+        let stateless = head.meta_client_capabilities && head.meta_protocol_version.is_some();
+        if let Some(span) = &head.meta_protocol_version {
+            self.observe_version(line.get(span.clone()));
         }
         self.era = match (self.era, head.method) {
             (_, Method::Initialize) => Era::Handshake,
@@ -193,10 +190,23 @@ impl Session {
         self.begun = true;
         self.went_on |= self.opening.is_some() && !matches!(head.method, Method::Initialize | Method::Ping);
         if head.method == Method::Initialize {
-            // What is kept for long must not hold on to a whole read buffer.
-            let line = Bytes::copy_from_slice(line);
-            self.asked = Some(Opening { line, told: Told::default(), initialized: None });
+            self.observe_opening(line);
         }
+    }
+
+    fn observe_version(&mut self, raw: Option<&[u8]>) {
+        if let Some(version) = raw.and_then(|raw| serde_json::from_slice::<String>(raw).ok())
+            && self.version.as_ref() != Some(&version)
+        {
+            self.version = Some(version);
+        }
+    }
+
+    #[cold]
+    fn observe_opening(&mut self, line: &[u8]) {
+        // What is kept for long must not hold on to a whole read buffer.
+        let line = Bytes::copy_from_slice(line);
+        self.asked = Some(Opening { line, told: Told::default(), initialized: None });
     }
 
     /// The client sent `notifications/initialized`.

@@ -11,6 +11,7 @@ mod client;
 mod closing;
 mod effect;
 mod idle;
+mod learning;
 mod lists;
 mod manage;
 mod notices;
@@ -21,8 +22,10 @@ mod parked;
 mod planned;
 mod probing;
 mod process;
+mod requests;
 mod server;
 mod snapshot;
+mod times;
 
 pub use effect::{Count, Effect, ProbeReply, RequestOutcome};
 pub use process::Lost;
@@ -40,7 +43,7 @@ use super::chain::Latches;
 use super::ending::Ending;
 use super::hold::Hold;
 use super::ids::{Generation, Token};
-use super::ledger::{Ledger, Request, earliest};
+use super::ledger::{Ledger, Request};
 use super::lifecycle::{Action, Event, Lifecycle, Policy};
 use super::listens::Listens;
 use super::own::Own;
@@ -290,62 +293,6 @@ impl Slot {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.ledger.len()
-    }
-
-    /// When [`Self::tick`] has something to do.
-    #[must_use]
-    pub fn next_wake(&self) -> Option<Instant> {
-        let timers = self.timers.iter().map(|(_, at)| *at).min();
-        let drain = self.closing.and_then(|closing| closing.drain_until);
-        let ledger = self.ledger.wake();
-        let overdue = self.overdue.iter().filter_map(|request| request.deadline_at).min();
-        let first_word = self.first_word.map(|first_word| first_word.until);
-        let others = [
-            overdue,
-            first_word,
-            self.hold.wake(),
-            self.opening_deadline,
-            self.alone_until,
-            self.health_at,
-            self.first_answer_at(),
-            self.parked_until,
-        ];
-        earliest([timers, drain, ledger, earliest(others), self.planned.wake(self.clock)])
-    }
-
-    /// Does what is due.
-    pub fn tick(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        self.clock = Some(now);
-        while let Some(at) = self.timers.iter().position(|(_, at)| *at <= now) {
-            let (token, _) = self.timers.swap_remove(at);
-            self.event(now, Event::Timer(token), out);
-        }
-        self.check_opening(now, out);
-        self.check_alone(now, out);
-        self.check_first_answer(now, out);
-        self.check_hold(now, out);
-        self.check_ledger(now, out);
-        self.check_parked(now, out);
-        self.check_health(now, out);
-        self.check_drain(now, out);
-        self.check_first_word(now, out);
-        self.check_planned(now, out);
-    }
-
-    /// This process was stopped, or starved, for so long: nobody is judged by a deadline that came nearer meanwhile.
-    pub fn stood_still(&mut self, gap: Duration) {
-        self.ledger.postpone(gap);
-        self.hold.postpone(gap);
-        self.asks.postpone(gap);
-        for request in &mut self.overdue {
-            request.deadline_at = request.deadline_at.map(|at| at + gap);
-        }
-        if let Some(closing) = &mut self.closing {
-            closing.drain_until = closing.drain_until.map(|at| at + gap);
-        }
-        self.opening_deadline = self.opening_deadline.map(|at| at + gap);
-        self.parked_until = self.parked_until.map(|at| at + gap);
-        self.planned.used_at = self.planned.used_at.map(|at| at + gap);
     }
 
     /// The machine slept, or this process was stopped for long, by `jump`: delays mean nothing any more, and the server may be

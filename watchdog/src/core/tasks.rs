@@ -46,16 +46,21 @@ pub struct Tasks {
     open: HashMap<Box<str>, Instant>,
 }
 
+/// Whether a result may be about a task.
+#[inline(never)]
+fn names_a_task(result: &[u8]) -> bool {
+    memmem::find(result, br#""taskId""#).is_some()
+}
+
 impl Tasks {
     /// Learns from the result of a request.
+    #[inline]
     pub fn answered(&mut self, now: Instant, request: &Request, result: &[u8]) {
         match request.method {
             Method::TasksResult => self.fetched(result),
             Method::TasksGet | Method::TasksCancel | Method::TasksUpdate => self.told(now, result),
             // In the stateless era the server decides whether a call becomes a task; most results are worth no closer look.
-            _ if request.task || request.stateless && memmem::find(result, br#""taskId""#).is_some() => {
-                self.told(now, result);
-            }
+            _ if request.task || request.stateless && names_a_task(result) => self.told(now, result),
             _ => {}
         }
     }

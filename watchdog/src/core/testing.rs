@@ -126,10 +126,7 @@ pub(crate) fn call(seq: u64, raw_id: &str) -> Request {
         tag: seq,
         id: id(raw_id),
         method: Method::ToolsCall,
-        name: Some("tool".into()),
-        uri: None,
-        cursor: None,
-        token: None,
+        name: Some(b"tool"[..].into()),
         task: false,
         stateless: false,
         since: base(),
@@ -142,7 +139,7 @@ pub(crate) fn call(seq: u64, raw_id: &str) -> Request {
         repeatable: false,
         repeated: false,
         sent: false,
-        line: None,
+        details: None,
     }
 }
 

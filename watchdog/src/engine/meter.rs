@@ -82,9 +82,15 @@ impl Meter {
     pub fn count(&self, count: Count) {
         match count {
             Count::Request { method, outcome, elapsed } => self.requests.ended(method, outcome, elapsed),
-            Count::HandshakeTimeout => self.tally().timeouts.add("handshake"),
-            Count::DeadlinePassed => self.tally().timeouts.add("deadline"),
+            Count::HandshakeTimeout => self.timed_out("handshake"),
+            Count::DeadlinePassed => self.timed_out("deadline"),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn timed_out(&self, what: &'static str) {
+        self.tally().timeouts.add(what);
     }
 
     /// A client came through the socket.

@@ -71,33 +71,47 @@ impl Clock {
     /// Whether the timer has rung; the time that did not count, if there was such. A gap is told once.
     pub(super) fn rung(&mut self, now: Instant) -> Option<Option<Gap>> {
         let turned = std::mem::replace(&mut self.turned, now);
-        if now < self.armed {
-            return None;
-        }
+        if now < self.armed { None } else { Some(self.gap(now, turned)) }
+    }
+
+    /// What went by without counting until a timer rang, the last turn having been then.
+    #[cold]
+    #[inline(never)]
+    fn gap(&mut self, now: Instant, turned: Instant) -> Option<Gap> {
         let late = now.saturating_duration_since(std::mem::replace(&mut self.armed, now));
         let before = std::mem::replace(&mut self.ahead, (self.read_ahead)());
         let slept = self.ahead.into_iter().zip(before).map(|(ahead, before)| ahead.saturating_sub(before)).max();
         let still = if late >= HELD_UP { now.saturating_duration_since(turned) } else { Duration::ZERO };
         let jump = slept.filter(|slept| *slept >= SUSPENDED).max(Some(late).filter(|late| *late >= STOPPED));
-        Some((!still.is_zero() || jump.is_some()).then_some(Gap { still, jump }))
+        (!still.is_zero() || jump.is_some()).then_some(Gap { still, jump })
     }
 
     /// Arms the timer for `wake`, and has this task woken by it.
     pub(super) fn arm(&mut self, cx: &mut Context<'_>, now: Instant, wake: Option<Instant>, watcher: &Watcher) {
-        let longest = now + LONGEST;
-        let at = wake.map_or(longest, |wake| wake.min(longest));
         // A later time than the armed one is not worth the work: the timer rings early and is armed again.
-        if at < self.armed || self.armed <= now {
-            self.armed = at;
-            self.sleep.as_mut().reset(tokio::time::Instant::from_std(at));
-            self.quiet = Quiet::default();
+        if self.armed <= now || wake.is_some_and(|wake| wake < self.armed) {
+            self.set(now, wake);
         }
         // Polled each time by a task of a runtime: where it has used up its turn, tokio forgets to take the waker.
         if !self.quiet.lasts(watcher) {
-            match self.sleep.as_mut().poll(cx) {
-                Poll::Ready(()) => cx.waker().wake_by_ref(),
-                Poll::Pending => self.quiet.begin(watcher),
-            }
+            self.wait(cx, watcher);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set(&mut self, now: Instant, wake: Option<Instant>) {
+        let longest = now + LONGEST;
+        self.armed = wake.map_or(longest, |wake| wake.min(longest));
+        self.sleep.as_mut().reset(tokio::time::Instant::from_std(self.armed));
+        self.quiet = Quiet::default();
+    }
+
+    #[inline(never)]
+    fn wait(&mut self, cx: &mut Context<'_>, watcher: &Watcher) {
+        match self.sleep.as_mut().poll(cx) {
+            Poll::Ready(()) => cx.waker().wake_by_ref(),
+            Poll::Pending => self.quiet.begin(watcher),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::clock::Gap;
 use super::last_words::Patience;
 use super::{Driver, FULL, reports};
 use crate::back::runtime::News;
+use crate::core::soonest::Soonest;
 use crate::event_loop::yield_turn;
 use crate::exit::Exit;
 use crate::front::Input;
@@ -41,9 +42,8 @@ impl Driver {
             }
             if !busy {
                 self.publish();
-                let dues = [self.core.next_wake(), self.last_words.due(), self.strays.due()];
-                let wake = dues.into_iter().flatten().min();
-                self.clock.arm(cx, now, wake, &self.watcher);
+                let wake = Soonest::of(self.core.next_wake()).and(self.last_words.due()).and(self.strays.due());
+                self.clock.arm(cx, now, wake.get(), &self.watcher);
                 self.quiet.begin(&self.watcher);
                 return Poll::Pending;
             }

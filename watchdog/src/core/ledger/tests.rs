@@ -15,8 +15,12 @@ fn ledger(requests: impl IntoIterator<Item = Request>) -> Ledger {
     ledger
 }
 
+fn with(token: &str) -> Option<Box<Details>> {
+    Some(Box::new(Details { token: Some(key(token)), ..Details::default() }))
+}
+
 fn with_token(seq: u64, id: &str, token: &str) -> Request {
-    Request { token: Some(key(token)), ..call(seq, id) }
+    Request { details: with(token), ..call(seq, id) }
 }
 
 #[test]
@@ -162,7 +166,7 @@ proptest! {
                         patience: Some(secs(patience)),
                         suspect_at: Some(now + secs(patience)),
                         deadline_at: deadline.map(|deadline| now + secs(deadline)),
-                        token: Some(key(&seq.to_string())),
+                        details: with(&seq.to_string()),
                         ..call(seq, &seq.to_string())
                     });
                 }

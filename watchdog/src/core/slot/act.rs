@@ -140,7 +140,7 @@ impl Slot {
             return self.refuse(&request, code, reason, out);
         };
         let overdue = request.suspect_at.is_some_and(|at| at <= now);
-        let line = request.line.clone().filter(|_| self.closing.is_none());
+        let line = request.line().cloned().filter(|_| self.closing.is_none());
         match (request.method, line) {
             (Method::Initialize, Some(line)) => {
                 // A process has had it, whatever becomes of it at the next one.

@@ -213,7 +213,7 @@ impl Slot {
 /// A request in words, without anything that it carries.
 fn describe(request: &Request) -> String {
     let method = request.method.name().unwrap_or("the request");
-    match &request.name {
+    match request.tool() {
         Some(name) if request.method == Method::ToolsCall => format!("{method} (tool '{name}')"),
         _ => method.to_owned(),
     }

@@ -7,13 +7,11 @@ use bytes::Bytes;
 use super::act::refusal_of;
 use super::answer::CANNOT_START;
 use super::{Effect, Opening, RequestOutcome, Slot};
-use crate::config::RetryTools;
 use crate::core::asks::Answer;
 use crate::core::hold::Held;
 use crate::core::ledger::Request;
 use crate::core::lifecycle::{Admission, Event, Rejection};
 use crate::core::refusal::Code;
-use crate::core::session::Era;
 use crate::wire::framed::Framed;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
 use crate::wire::id::{Id, IdKey};
@@ -84,17 +82,35 @@ impl Slot {
         }
         match self.admit(now, &request, out) {
             Admission::Forward => self.forward(now, line, request, out),
-            Admission::Hold if !self.planned.outdated && self.serve_stale(&request, out) => {}
-            Admission::Hold => {
-                self.keep(now, Held { line, requests: vec![*request], expires: None }, out);
-                self.flush_held(now, out);
-            }
-            Admission::Reject(Rejection::Down | Rejection::PermanentlyFailed) if self.serve_stale(&request, out) => {}
-            Admission::Reject(rejection) => {
-                let (code, reason) = refusal_of(rejection);
-                self.refuse(&request, code, reason, out);
-            }
+            Admission::Hold => self.hold_or_refuse(now, line, *request, None, out),
+            Admission::Reject(rejection) => self.hold_or_refuse(now, line, *request, Some(rejection), out),
         }
+    }
+
+    /// A request that does not go to the server now. A list that is known is given at once.
+    #[cold]
+    #[inline(never)]
+    fn hold_or_refuse(
+        &mut self,
+        now: Instant,
+        line: Bytes,
+        request: Request,
+        rejection: Option<Rejection>,
+        out: &mut Vec<Effect>,
+    ) {
+        let may_be_stale = match rejection {
+            None => !self.planned.outdated,
+            Some(rejection) => matches!(rejection, Rejection::Down | Rejection::PermanentlyFailed),
+        };
+        if may_be_stale && self.serve_stale(&request, out) {
+            return;
+        }
+        if let Some(rejection) = rejection {
+            let (code, reason) = refusal_of(rejection);
+            return self.refuse(&request, code, reason, out);
+        }
+        self.keep(now, Held { line, requests: vec![request], expires: None }, out);
+        self.flush_held(now, out);
     }
 
     /// There is no server and will be none: the client's first words are answered with the reason, and the program ends.
@@ -103,68 +119,6 @@ impl Slot {
             self.refuse(request, Code::PermanentlyFailed, CANNOT_START, out);
         }
         self.first_word_spoken(out);
-    }
-
-    /// Reads what the tables need to know of a request.
-    pub(super) fn request(&mut self, now: Instant, line: &Bytes, head: &Head) -> Option<Box<Request>> {
-        let id = Id::parse(line.get(head.id.clone()?)?)?;
-        let name = text(line, head.name.clone()).filter(|_| head.method == Method::ToolsCall);
-        let patience = match head.method {
-            // These wait by design; the opening has its own limit.
-            Method::SubscriptionsListen | Method::TasksResult | Method::Initialize => None,
-            Method::Discover if self.session.era() == Era::Probing => None,
-            _ => Some(self.patience(name.as_deref())),
-        };
-        let deadline = match head.method {
-            Method::SubscriptionsListen | Method::Initialize => None,
-            _ => self.config.request_deadline.map(|limit| now + limit),
-        };
-        let read_only = head::is_read_only(head, line);
-        // A continued call is bound to what the dead process said: whether it is worth asking again is the client's to decide.
-        let repeatable =
-            read_only && !head.continued || gives_state(head.method) || self.tool_may_repeat(name.as_deref(), head);
-        let keep = repeatable || head.method == Method::Initialize;
-        let seq = self.ledger.next_seq();
-        Some(Box::new(Request {
-            seq,
-            tag: seq,
-            id,
-            method: head.method,
-            name,
-            uri: text(line, head.uri.clone()),
-            cursor: head.cursor.clone().and_then(|span| line.get(span)).map(Into::into),
-            token: key(line, head.meta_progress_token.as_ref()),
-            task: head.task,
-            stateless: head.meta_client_capabilities && head.meta_protocol_version.is_some(),
-            since: now,
-            patience,
-            suspect_at: None,
-            reported: false,
-            busy_since: None,
-            deadline_at: deadline,
-            read_only,
-            repeatable,
-            repeated: false,
-            sent: false,
-            line: keep.then(|| Bytes::copy_from_slice(line)),
-        }))
-    }
-
-    fn patience(&self, tool: Option<&str>) -> std::time::Duration {
-        tool.and_then(|name| self.config.tool_timeouts.get(name)).copied().unwrap_or(self.config.tool_timeout)
-    }
-
-    /// Whether the user allowed this call to be sent again: by annotation, and not a task or a continued call.
-    fn tool_may_repeat(&self, tool: Option<&str>, head: &Head) -> bool {
-        let (Some(tool), false, false) = (tool, head.task, head.continued) else { return false };
-        match self.config.retry.tools {
-            RetryTools::Never => false,
-            RetryTools::ReadOnly => self.catalog.hints(tool).read_only,
-            RetryTools::Idempotent => {
-                let hints = self.catalog.hints(tool);
-                hints.read_only || hints.idempotent
-            }
-        }
     }
 
     /// Whether a request goes to the server, waits, or is refused.
@@ -191,8 +145,7 @@ impl Slot {
     /// Hands a request to the server.
     pub(super) fn forward(&mut self, now: Instant, line: Bytes, mut request: Box<Request>, out: &mut Vec<Effect>) {
         if request.method == Method::SubscriptionsListen {
-            self.listens.opened(request.seq, request.id, Bytes::copy_from_slice(&line));
-            return out.push(Effect::pass(line));
+            return self.forward_listen(line, *request, out);
         }
         if request.method == Method::Initialize {
             self.opening_deadline = Some(now + self.config.handshake.timeout);
@@ -202,6 +155,13 @@ impl Slot {
         request.suspect_at = request.patience.map(|patience| now + patience);
         self.ledger.insert(request);
         self.hand(line, tag, out);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forward_listen(&mut self, line: Bytes, request: Request, out: &mut Vec<Effect>) {
+        self.listens.opened(request.seq, request.id, Bytes::copy_from_slice(&line));
+        out.push(Effect::pass(line));
     }
 
     /// Hands a line with requests to the server.
@@ -334,11 +294,6 @@ impl Slot {
     }
 }
 
-/// Requests that give the session a state, which is replayed to every new process.
-const fn gives_state(method: Method) -> bool {
-    matches!(method, Method::LoggingSetLevel | Method::ResourcesSubscribe)
-}
-
 fn head_is_object(line: &[u8]) -> bool {
     line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
 }
@@ -346,19 +301,4 @@ fn head_is_object(line: &[u8]) -> bool {
 /// The value of an id or token at this place.
 pub(super) fn key(line: &[u8], span: Option<&Span>) -> Option<IdKey> {
     Some(head::id_at(line, span)?.key)
-}
-
-/// The text of a JSON string at this place.
-fn text(line: &[u8], span: Option<Span>) -> Option<Box<str>> {
-    let raw = line.get(span?)?;
-    match raw {
-        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => std::str::from_utf8(inner).ok().map(Into::into),
-        _ => escaped_text(raw),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn escaped_text(raw: &[u8]) -> Option<Box<str>> {
-    serde_json::from_slice::<String>(raw).ok().map(Into::into)
 }

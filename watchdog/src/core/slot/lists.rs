@@ -12,7 +12,7 @@ impl Slot {
     pub(super) fn serve_stale(&mut self, request: &Request, out: &mut Vec<Effect>) -> bool {
         let policy = self.config.catalog;
         let dropped = self.life.has_failed() && !policy.keep_on_permanent_failure;
-        if !policy.serve_stale || request.cursor.is_some() || dropped {
+        if !policy.serve_stale || request.cursor().is_some() || dropped {
             return false;
         }
         let list = ListKind::of(request.method).and_then(|kind| self.catalog.whole(kind));

@@ -104,7 +104,7 @@ impl Slot {
         }
         // A client that reuses an id breaks JSON-RPC; the newer request counts.
         self.cancel_managed(&request.id.key, out);
-        let called = request.name.as_deref().filter(|_| request.method == Method::ToolsCall);
+        let called = request.tool().filter(|_| request.method == Method::ToolsCall);
         let Some(tool) = called.and_then(|name| self.manage.injection.meant(name)) else { return Some(request) };
         let tool = tool.tool.clone();
         if request.task {

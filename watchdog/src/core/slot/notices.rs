@@ -186,7 +186,7 @@ impl Slot {
             out.push(Effect::emit(EventKind::ToolTimeout {
                 request_id: id_text(request),
                 method: request.method.name().unwrap_or("other").into(),
-                tool: request.name.as_deref().map(cut),
+                tool: request.tool().map(cut),
                 elapsed_ms: millis(now.saturating_duration_since(request.since)),
             }));
         }
@@ -237,6 +237,8 @@ impl Slot {
         out.push(Effect::emit(EventKind::ClockJump { jump_ms: millis(gap) }));
     }
 
+    #[cold]
+    #[inline(never)]
     pub(super) fn emit_stale(&self, what: &'static str, out: &mut Vec<Effect>) {
         out.push(Effect::emit(EventKind::StaleResult { what: what.into() }));
     }

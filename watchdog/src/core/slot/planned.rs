@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use super::{Effect, Slot};
 use crate::core::backoff::spread;
 use crate::core::ids::Generation;
-use crate::core::ledger::{Request, earliest};
+use crate::core::ledger::Request;
 use crate::core::lifecycle::{Event, Reason, State};
+use crate::core::soonest::Soonest;
 use crate::core::tasks::Tasks;
 use crate::events::EventKind;
 use crate::wire::head::Method;
@@ -80,11 +81,28 @@ struct Files {
 }
 
 impl Planned {
+    /// Whether there is such a time.
+    #[inline]
+    pub(super) const fn has_times(&self) -> bool {
+        self.due.is_some()
+            | self.files.is_some()
+            | self.look_at.is_some()
+            | self.asked_until.is_some()
+            | self.lifetime_at.is_some()
+            | self.weigh_at.is_some()
+            | self.idle_at.is_some()
+    }
+
     /// When [`Slot::check_planned`] has something to do.
     pub(super) fn wake(&self, now: Option<Instant>) -> Option<Instant> {
-        let files = self.files.as_ref().map(|files| files.at);
-        let tasks = now.filter(|_| self.due.is_some()).and_then(|now| self.tasks.wake(now));
-        earliest([files, tasks, self.look_at, self.asked_until, self.lifetime_at, self.weigh_at, self.idle_at])
+        Soonest::of(self.files.as_ref().map(|files| files.at))
+            .and(now.filter(|_| self.due.is_some()).and_then(|now| self.tasks.wake(now)))
+            .and(self.look_at)
+            .and(self.asked_until)
+            .and(self.lifetime_at)
+            .and(self.weigh_at)
+            .and(self.idle_at)
+            .get()
     }
 
     /// The process is gone, or will be: nothing of it is planned any more. Changes of files concern the next one too.

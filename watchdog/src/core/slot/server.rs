@@ -7,7 +7,6 @@ use bytes::Bytes;
 use super::client::key;
 use super::{Effect, ProbeReply, RequestOutcome, Slot};
 use crate::config::StrayStdout;
-use crate::core::catalog::ListKind;
 use crate::core::ids::Generation;
 use crate::core::ledger::Request;
 use crate::core::lifecycle::Event;
@@ -124,9 +123,18 @@ impl Slot {
     }
 
     /// A message counts, unless it answers a probe.
+    #[inline]
     pub(super) fn message_of_life(&mut self, line: &[u8], head: &Head) {
         // Only a chain that runs makes it worth to know whose answer this is.
-        if self.chain.is_some() && !key(line, head.id.as_ref()).is_some_and(|id| self.own.is_probe(&id)) {
+        if self.chain.is_some() {
+            self.message_to_chain(line, head);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn message_to_chain(&mut self, line: &[u8], head: &Head) {
+        if !key(line, head.id.as_ref()).is_some_and(|id| self.own.is_probe(&id)) {
             self.sign_of_life();
         }
     }
@@ -180,6 +188,7 @@ impl Slot {
             self.deliver(line, out);
             self.ended(Some(now), &request, outcome(ok), out);
             self.after_answer(now, &request, ok, out);
+            self.ledger.over(request);
             return None;
         }
         self.other_answer(now, &id, line, ok, head.body.clone(), out)
@@ -214,40 +223,6 @@ impl Slot {
                 self.emit_stale("server-answer", out);
                 None
             }
-        }
-    }
-
-    /// What an answer teaches about the session and the lists.
-    pub(super) fn learn(&mut self, now: Instant, request: &Request, ok: bool, body: &[u8]) {
-        self.used(now);
-        if ok {
-            self.planned.tasks.answered(now, request, body);
-        }
-        match (request.method, ok) {
-            (Method::Initialize, true) => self.session.told(body),
-            (Method::Initialize, false) => self.session.refused(),
-            (Method::Discover, true) => self.session.discovered(),
-            (Method::LoggingSetLevel, true) => {
-                if let Some(line) = request.line.clone() {
-                    self.session.set_level(line);
-                }
-            }
-            (Method::ResourcesSubscribe, true) => {
-                if let (Some(uri), Some(line)) = (&request.uri, request.line.clone()) {
-                    self.session.subscribed(uri, line);
-                }
-            }
-            (Method::ResourcesUnsubscribe, true) => {
-                if let Some(uri) = &request.uri {
-                    self.session.unsubscribed(uri);
-                }
-            }
-            (method, true) => {
-                if let Some(kind) = ListKind::of(method) {
-                    self.catalog.learn(self.life.generation(), kind, request.cursor.as_deref(), body);
-                }
-            }
-            _ => {}
         }
     }
 

@@ -1,0 +1,120 @@
+//! What is remembered of a request until it is answered.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::Slot;
+use super::client::key;
+use crate::config::RetryTools;
+use crate::core::ledger::{Details, Name, Request};
+use crate::core::session::Era;
+use crate::wire::Span;
+use crate::wire::head::{self, Head, Method};
+use crate::wire::id::Id;
+
+impl Slot {
+    /// Reads what the tables need to know of a request.
+    pub(super) fn request(&mut self, now: Instant, line: &Bytes, head: &Head) -> Option<Box<Request>> {
+        let id = Id::parse(line.get(head.id.clone()?)?)?;
+        let name = if head.method == Method::ToolsCall { text(line, head.name.clone()) } else { None };
+        let patience = match head.method {
+            // These wait by design; the opening has its own limit.
+            Method::SubscriptionsListen | Method::TasksResult | Method::Initialize => None,
+            Method::Discover if self.session.era() == Era::Probing => None,
+            _ => Some(self.patience(name.as_deref())),
+        };
+        let deadline = match head.method {
+            Method::SubscriptionsListen | Method::Initialize => None,
+            _ => self.config.request_deadline.map(|limit| now + limit),
+        };
+        let read_only = head::is_read_only(head, line);
+        // A continued call is bound to what the dead process said: whether it is worth asking again is the client's to decide.
+        let repeatable =
+            read_only && !head.continued || gives_state(head.method) || self.tool_may_repeat(name.as_deref(), head);
+        let keep = repeatable || head.method == Method::Initialize;
+        let has_details = keep || head.uri.is_some() || head.cursor.is_some() || head.meta_progress_token.is_some();
+        let seq = self.ledger.next_seq();
+        Some(self.ledger.boxed(Request {
+            seq,
+            tag: seq,
+            id,
+            method: head.method,
+            name,
+            task: head.task,
+            stateless: head.meta_client_capabilities && head.meta_protocol_version.is_some(),
+            since: now,
+            patience,
+            suspect_at: None,
+            reported: false,
+            busy_since: None,
+            deadline_at: deadline,
+            read_only,
+            repeatable,
+            repeated: false,
+            sent: false,
+            details: has_details.then(|| details(line, head, keep)),
+        }))
+    }
+
+    fn patience(&self, tool: Option<&[u8]>) -> Duration {
+        match tool {
+            Some(tool) if !self.config.tool_timeouts.is_empty() => self.patience_with(tool),
+            _ => self.config.tool_timeout,
+        }
+    }
+
+    #[inline(never)]
+    fn patience_with(&self, tool: &[u8]) -> Duration {
+        let own = str::from_utf8(tool).ok().and_then(|tool| self.config.tool_timeouts.get(tool));
+        own.copied().unwrap_or(self.config.tool_timeout)
+    }
+
+    /// Whether the user allowed this call to be sent again: by annotation, and not a task or a continued call.
+    fn tool_may_repeat(&self, tool: Option<&[u8]>, head: &Head) -> bool {
+        if self.config.retry.tools == RetryTools::Never || head.task || head.continued {
+            return false;
+        }
+        let Some(tool) = tool.and_then(|tool| str::from_utf8(tool).ok()) else { return false };
+        match self.config.retry.tools {
+            RetryTools::Never => false,
+            RetryTools::ReadOnly => self.catalog.hints(tool).read_only,
+            RetryTools::Idempotent => {
+                let hints = self.catalog.hints(tool);
+                hints.read_only || hints.idempotent
+            }
+        }
+    }
+}
+
+/// Requests that give the session a state, which is replayed to every new process.
+const fn gives_state(method: Method) -> bool {
+    matches!(method, Method::LoggingSetLevel | Method::ResourcesSubscribe)
+}
+
+/// What few requests have of this line, which is kept where that is said.
+#[cold]
+#[inline(never)]
+fn details(line: &[u8], head: &Head, keep: bool) -> Box<Details> {
+    Box::new(Details {
+        uri: text(line, head.uri.clone()).as_deref().and_then(|uri| Some(str::from_utf8(uri).ok()?.into())),
+        cursor: head.cursor.clone().and_then(|span| line.get(span)).map(Into::into),
+        token: key(line, head.meta_progress_token.as_ref()),
+        line: keep.then(|| Bytes::copy_from_slice(line)),
+    })
+}
+
+/// The text of a JSON string at this place of a line that is UTF-8.
+fn text(line: &[u8], span: Option<Span>) -> Option<Name> {
+    let raw = line.get(span?)?;
+    match raw {
+        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => Some(inner.into()),
+        _ => escaped_text(raw),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn escaped_text(raw: &[u8]) -> Option<Name> {
+    Some(serde_json::from_slice::<String>(raw).ok()?.as_bytes().into())
+}
