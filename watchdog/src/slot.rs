@@ -14,16 +14,17 @@ mod strays;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use probe_api::Trigger;
 use tokio::sync::{mpsc, watch};
 
 use crate::back::runtime::{Back, Runtime};
 use crate::back::stdio::Stdio;
 use crate::back::{Fence, NotStarted};
 use crate::config::Server;
-use crate::core::ids::Generation;
-use crate::core::slot::{Effect, Role, Slot};
+use crate::core::ids::{CallId, Generation};
+use crate::core::slot::{Effect, ProbeReply, Role, Slot};
 use crate::engine::handle::Published;
 use crate::engine::{Command, Meter, ProbeReport, SlotHandle};
 use crate::event_loop::{Quiet, Watcher};
@@ -221,6 +222,7 @@ impl Driver {
         self.carry_out(now);
     }
 
+    #[cold]
     fn emit(&self, now: std::time::Instant, kind: EventKind) {
         let generation = self.core.lifecycle().generation().0;
         self.meter.tally().event(now, generation, &kind);
@@ -261,48 +263,61 @@ impl Driver {
                 }
             }
             Effect::Spawn(generation) => self.spawn(generation),
-            Effect::Tear { generation, hear } => {
-                let ladder = self.server.shutdown;
-                let unsent = match &mut self.runtime {
-                    Some((live, runtime)) if *live == generation => {
-                        runtime.stop(hear, ladder.eof_grace, ladder.term_grace)
-                    }
-                    _ => HashMap::new(),
-                };
-                self.core.torn(now, generation, unsent, &mut self.effects);
-            }
+            Effect::Tear { generation, hear } => self.tear(now, generation, hear),
             Effect::Kill => {
                 if let Some((_, runtime)) = &mut self.runtime {
                     runtime.kill();
                 }
             }
-            Effect::Weigh(generation) => {
-                let live = self.runtime.as_ref().filter(|(live, _)| *live == generation);
-                let processes = live.and_then(|(_, runtime)| runtime.processes());
-                let resident = processes.and_then(|processes| processes.look().resident_bytes);
-                self.core.weighed(now, generation, resident, &mut self.effects);
-            }
-            Effect::StartChain { generation, trigger, limit } => {
-                let processes = self.runtime.as_ref().and_then(|(_, runtime)| runtime.processes());
-                let facts = processes.map(|processes| processes.look()).unwrap_or_default();
-                let snapshot = self.core.probe_snapshot(now, trigger, facts);
-                self.chains.start(generation, Subject { snapshot, processes }, limit, self.core.latches());
-            }
-            Effect::EndChain => {
-                self.chains.end();
-                self.report(None);
-            }
-            Effect::ProbeReply(call, reply) => {
-                if let Some(late) = self.chains.reply(call, reply) {
-                    self.core.probe_heard_late(late);
-                }
-            }
+            Effect::Weigh(generation) => self.weigh(now, generation),
+            Effect::StartChain { generation, trigger, limit } => self.start_chain(now, generation, trigger, limit),
+            Effect::EndChain => self.end_chain(),
+            Effect::ProbeReply(call, reply) => self.reply_to_probe(call, reply),
             Effect::Manage { call, tool, arguments } => self.managed.start(call, tool, arguments),
             Effect::EndManage(call) => self.managed.end(call),
             Effect::Emit(kind) => self.emit(now, *kind),
             Effect::Count(count) => self.meter.count(count),
             Effect::Stray(line) => self.strays.tell(now, &line),
             Effect::Exit(exit) => self.exit = Some(exit),
+        }
+    }
+
+    #[cold]
+    fn tear(&mut self, now: std::time::Instant, generation: Generation, hear: bool) {
+        let ladder = self.server.shutdown;
+        let unsent = match &mut self.runtime {
+            Some((live, runtime)) if *live == generation => runtime.stop(hear, ladder.eof_grace, ladder.term_grace),
+            _ => HashMap::new(),
+        };
+        self.core.torn(now, generation, unsent, &mut self.effects);
+    }
+
+    #[cold]
+    fn weigh(&mut self, now: std::time::Instant, generation: Generation) {
+        let live = self.runtime.as_ref().filter(|(live, _)| *live == generation);
+        let processes = live.and_then(|(_, runtime)| runtime.processes());
+        let resident = processes.and_then(|processes| processes.look().resident_bytes);
+        self.core.weighed(now, generation, resident, &mut self.effects);
+    }
+
+    #[cold]
+    fn start_chain(&mut self, now: std::time::Instant, generation: Generation, trigger: Trigger, limit: Duration) {
+        let processes = self.runtime.as_ref().and_then(|(_, runtime)| runtime.processes());
+        let facts = processes.map(|processes| processes.look()).unwrap_or_default();
+        let snapshot = self.core.probe_snapshot(now, trigger, facts);
+        self.chains.start(generation, Subject { snapshot, processes }, limit, self.core.latches());
+    }
+
+    #[cold]
+    fn end_chain(&mut self) {
+        self.chains.end();
+        self.report(None);
+    }
+
+    #[cold]
+    fn reply_to_probe(&mut self, call: CallId, reply: ProbeReply) {
+        if let Some(late) = self.chains.reply(call, reply) {
+            self.core.probe_heard_late(late);
         }
     }
 
@@ -318,6 +333,7 @@ impl Driver {
     }
 
     /// Starts a process. Its predecessor's tree is gone, or there was none.
+    #[cold]
     fn spawn(&mut self, generation: Generation) {
         let runtime = match self.back.start(&self.server, &self.log) {
             Ok(runtime) => {

@@ -74,6 +74,17 @@ impl<'a, P: Pass> Reader<'a, P> {
         found
     }
 
+    /// Passes over this name, its quotes and its colon, if it comes next and is spelled so, up to its value.
+    #[inline(always)]
+    pub(super) fn pass_over_name(&mut self, name: &[u8]) -> bool {
+        self.skip_space();
+        let found = self.pass_over(name);
+        if found {
+            self.skip_space();
+        }
+        found
+    }
+
     /// Steps into an object or array, over its opening bracket; whether there is something in it. If not, it has been passed over.
     #[inline(always)]
     pub(super) fn enter(&mut self, open: u8, close: u8) -> Option<bool> {

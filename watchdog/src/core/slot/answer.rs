@@ -90,6 +90,7 @@ impl Slot {
     }
 
     /// Answers what is no JSON-RPC message, as JSON-RPC says.
+    #[cold]
     pub(super) fn protest(&self, id: Option<&Id>, code: i64, message: &str, out: &mut Vec<Effect>) {
         self.deliver(compose::error(id, code, message, &serde_json::Value::Null), out);
     }

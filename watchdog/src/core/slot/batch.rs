@@ -39,6 +39,7 @@ impl Asked {
 impl Slot {
     /// A batch of the client goes as it is, or without the messages that the server must not see. Each request in it is
     /// owed an answer of its own.
+    #[cold]
     pub(super) fn client_batch(&mut self, now: Instant, line: Bytes, out: &mut Vec<Effect>) {
         let Some(elements) = head::elements(&line).filter(|elements| !elements.is_empty()) else {
             return self.protest(None, -32600, "Invalid Request: the batch is empty or malformed", out);
@@ -149,6 +150,7 @@ impl Slot {
     }
 
     /// A batch goes on as it is, or without the elements that the client must not see.
+    #[cold]
     pub(super) fn server_batch(&mut self, now: Instant, line: &Bytes, out: &mut Vec<Effect>) {
         let Some(elements) = head::elements(line) else {
             return self.emit_stray(line, out);

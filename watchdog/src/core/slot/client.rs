@@ -114,6 +114,7 @@ impl Slot {
     }
 
     /// There is no server and will be none: the client's first words are answered with the reason, and the program ends.
+    #[cold]
     pub(super) fn tell_why(&mut self, requests: &[Request], out: &mut Vec<Effect>) {
         for request in requests {
             self.refuse(request, Code::PermanentlyFailed, CANNOT_START, out);

@@ -18,6 +18,7 @@ const FIRST_WORD: Duration = Duration::from_secs(1);
 
 impl Slot {
     /// The client closed its end of our stdin, while back-pressure keeps us from reading what it wrote before.
+    #[cold]
     pub fn client_hung_up(&mut self, now: Instant, out: &mut Vec<Effect>) {
         if self.closing.is_none() {
             let drain_until = Some(now + self.config.shutdown.drain);
@@ -27,6 +28,7 @@ impl Slot {
     }
 
     /// The client closed its end of our stdin, and all that it wrote is read.
+    #[cold]
     pub fn client_eof(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.client_hung_up(now, out);
         if let Some(closing) = &mut self.closing {
@@ -37,6 +39,7 @@ impl Slot {
     }
 
     /// Nobody reads our stdout any more.
+    #[cold]
     pub fn client_gone(&mut self, now: Instant, out: &mut Vec<Effect>) {
         if let Some(closing) = &mut self.closing {
             closing.client_gone = true;

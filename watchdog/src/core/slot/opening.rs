@@ -49,6 +49,7 @@ impl Slot {
     }
 
     /// The program was executed.
+    #[cold]
     pub fn started(&mut self, now: Instant, generation: Generation, pid: u32, out: &mut Vec<Effect>) {
         if self.hearing == Some(generation) {
             self.started = Some(super::StartedProcess { pid, since: now });

@@ -17,6 +17,7 @@ const QUESTIONS: usize = 1000;
 
 impl Slot {
     /// A line of the client that was longer than the limit, and was thrown away.
+    #[cold]
     pub fn client_oversized(&mut self, now: Instant, line: &Oversized, out: &mut Vec<Effect>) {
         self.clock = Some(now);
         self.used(now);
@@ -44,6 +45,7 @@ impl Slot {
     }
 
     /// A line of the server that was longer than the limit, and was thrown away.
+    #[cold]
     pub fn server_oversized(&mut self, now: Instant, generation: Generation, line: &Oversized, out: &mut Vec<Effect>) {
         if self.hearing != Some(generation) {
             return;

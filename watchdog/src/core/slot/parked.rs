@@ -13,6 +13,7 @@ use crate::wire::id::IdKey;
 
 impl Slot {
     /// A line with such a request waits.
+    #[cold]
     pub(super) fn park(&mut self, now: Instant, line: Bytes) {
         self.parked_until.get_or_insert(now + self.config.probe.total_timeout);
         self.parked.push(line);

@@ -31,6 +31,7 @@ pub struct Lost {
 
 impl Slot {
     /// A process ended, or closed its stdout, or cannot be talked to.
+    #[cold]
     pub fn lost(&mut self, now: Instant, generation: Generation, lost: Lost, out: &mut Vec<Effect>) {
         let live = self.life.live() == Some(generation);
         if !live && self.hearing != Some(generation) {
@@ -72,6 +73,7 @@ impl Slot {
 
     /// The program could not be executed, or nobody can tell whether it was (`may_have_run`). At the first start that ends the
     /// watchdog, loudly.
+    #[cold]
     pub fn cannot_start(
         &mut self,
         now: Instant,
@@ -106,6 +108,7 @@ impl Slot {
     }
 
     /// A process tree is gone; the survivors are processes that could not be ended.
+    #[cold]
     pub fn torn_down(&mut self, now: Instant, generation: Generation, survivors: &[u32], out: &mut Vec<Effect>) {
         if !survivors.is_empty() {
             self.emit_close_failed(survivors, out);

@@ -65,6 +65,7 @@ impl Slot {
         }
     }
 
+    #[cold]
     fn stray(&mut self, line: &Bytes, out: &mut Vec<Effect>) {
         if self.config.limits.stray_stdout == StrayStdout::Log {
             self.emit_stray(line, out);
@@ -84,6 +85,7 @@ impl Slot {
 
     /// A message that is not UTF-8, which MCP demands: clients that decode strictly would break on it. Whoever waits for
     /// it as an answer is told.
+    #[cold]
     fn unreadable(&mut self, now: Instant, line: &Bytes, head: &Head, out: &mut Vec<Effect>) {
         self.stray(line, out);
         if let Some(id) = head::id_at(line, head.id.as_ref()).filter(|_| head.method == Method::None) {

@@ -22,6 +22,7 @@ impl Slot {
             | !self.hold.is_empty()
             | !self.life.connected_once()
             | self.planned.has_times();
+        debug_assert!(has_others || self.with_others(frequent).get() == frequent.get(), "there is another one");
         if has_others { self.with_others(frequent).get() } else { frequent.get() }
     }
 
