@@ -122,9 +122,9 @@ impl Hold {
         self.queue.iter().flat_map(|held| held.requests.iter())
     }
 
-    /// How many wait.
+    /// How many requests wait.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub const fn count(&self) -> usize {
         self.count
     }
 

@@ -17,7 +17,7 @@ const MAX_TASKS: usize = 1024;
 const SPARE: usize = 64;
 
 /// The name of a tool, in UTF-8. In place where it is not long: memory for each takes as long as to read it.
-pub type Name = SmallVec<[u8; 24]>;
+pub type ToolName = SmallVec<[u8; 24]>;
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct Request {
     /// Its method.
     pub method: Method,
     /// `params.name`, for tools ([`Request::tool`]).
-    pub name: Option<Name>,
+    pub name: Option<ToolName>,
     /// Whether the call becomes a task, whose progress goes on after the answer (2025-11-25).
     pub task: bool,
     /// Whether it carries the `_meta` of the stateless revision.
@@ -57,19 +57,19 @@ pub struct Request {
     pub repeated: bool,
     /// Whether its bytes were ever written to a server.
     pub sent: bool,
-    /// What most requests do not have.
+    /// `params._meta.progressToken`.
+    pub token: Option<IdKey>,
+    /// What calls of tools do not have, unless they may be sent again.
     pub details: Option<Box<Details>>,
 }
 
-/// What few requests have.
+/// What calls of tools do not have, unless they may be sent again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Details {
     /// `params.uri`, for subscriptions.
     pub uri: Option<Box<str>>,
     /// `params.cursor` as spelled, for lists.
     pub cursor: Option<Box<[u8]>>,
-    /// `params._meta.progressToken`.
-    pub token: Option<IdKey>,
     /// The message, where it may be sent again or its success changes the session.
     pub line: Option<Bytes>,
 }
@@ -91,12 +91,6 @@ impl Request {
     #[must_use]
     pub fn cursor(&self) -> Option<&[u8]> {
         self.details.as_ref()?.cursor.as_deref()
-    }
-
-    /// `params._meta.progressToken`.
-    #[must_use]
-    pub fn token(&self) -> Option<&IdKey> {
-        self.details.as_ref()?.token.as_ref()
     }
 
     /// The message, where it may be sent again or its success changes the session.
@@ -155,7 +149,7 @@ impl Ledger {
     pub fn over(&mut self, mut request: Box<Request>) {
         if self.spare.len() < SPARE {
             request.id = Id::from_int(0);
-            (request.name, request.details) = (None, None);
+            (request.name, request.token, request.details) = (None, None, None);
             self.spare.push(request);
         }
     }
@@ -165,26 +159,23 @@ impl Ledger {
         let mut request = request.into();
         request.sent = true;
         self.wake = Soonest::of(self.wake).and(request.suspect_at).and(request.deadline_at).get();
-        if let Some(details) = &request.details {
-            self.insert_token(details, &request.id.key);
+        if let Some(token) = &request.token {
+            self.insert_token(token, &request.id.key);
         }
         self.requests.insert(request.id.key.clone(), request);
     }
 
-    #[cold]
     #[inline(never)]
-    fn insert_token(&mut self, details: &Details, id: &IdKey) {
-        if let Some(token) = &details.token {
-            self.tokens.insert(token.clone(), id.clone());
-        }
+    fn insert_token(&mut self, token: &IdKey, id: &IdKey) {
+        self.tokens.insert(token.clone(), id.clone());
     }
 
     /// Takes the request that an answer with this id belongs to.
     pub fn answered(&mut self, id: &IdKey) -> Option<Box<Request>> {
         let request = self.requests.remove(id)?;
         self.latest_answered = self.latest_answered.max(request.seq);
-        if request.details.is_some() {
-            self.forget_token(&request);
+        if let Some(token) = &request.token {
+            self.forget_token(token, request.task);
         }
         Some(request)
     }
@@ -192,7 +183,7 @@ impl Ledger {
     /// Takes a request out without an answer.
     pub fn remove(&mut self, id: &IdKey) -> Option<Request> {
         let request = self.requests.remove(id)?;
-        if let Some(token) = request.token() {
+        if let Some(token) = &request.token {
             self.tokens.remove(token);
         }
         Some(*request)
@@ -221,16 +212,13 @@ impl Ledger {
         })
     }
 
-    #[cold]
     #[inline(never)]
-    fn forget_token(&mut self, request: &Request) {
-        if let Some(token) = request.token() {
-            self.tokens.remove(token);
-            if request.task {
-                self.task_tokens.push_back(token.clone());
-                if self.task_tokens.len() > MAX_TASKS {
-                    self.task_tokens.pop_front();
-                }
+    fn forget_token(&mut self, token: &IdKey, task: bool) {
+        self.tokens.remove(token);
+        if task {
+            self.task_tokens.push_back(token.clone());
+            if self.task_tokens.len() > MAX_TASKS {
+                self.task_tokens.pop_front();
             }
         }
     }

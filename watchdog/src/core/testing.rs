@@ -139,6 +139,7 @@ pub(crate) fn call(seq: u64, raw_id: &str) -> Request {
         repeatable: false,
         repeated: false,
         sent: false,
+        token: None,
         details: None,
     }
 }

@@ -275,7 +275,8 @@ impl<Fd: AsFd> Drop for Watched<Fd> {
     }
 }
 
-/// Changes bits. Not one operation: only the thread does so.
+/// Changes bits. Not one operation: only the thread does so. Others take a place only while no event for it can come, and try it
+/// only by setting a bit that one in use has already.
 fn set(flags: &AtomicU8, change: impl FnOnce(u8) -> u8) {
     flags.store(change(flags.load(Ordering::Relaxed)), Ordering::Relaxed);
 }

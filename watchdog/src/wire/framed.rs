@@ -34,13 +34,13 @@ impl Framed {
         Self { bytes, seen }
     }
 
-    /// What [`head::scan`] finds in it.
-    #[must_use]
+    /// Reads what [`head::scan`] finds in it into a [`Scan::unread`], which is not moved again: a head takes as long to move as
+    /// some members to read.
     #[inline]
-    pub fn scan(&self) -> Scan {
+    pub fn scan_into(&self, scan: &mut Scan) {
         match &self.seen {
-            None => head::scan(&self.bytes),
-            Some(seen) => seen.scan(),
+            None => scan.read(&self.bytes),
+            Some(seen) => *scan = seen.scan(),
         }
     }
 

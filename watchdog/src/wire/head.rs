@@ -89,15 +89,14 @@ pub struct Head {
 #[must_use]
 #[inline]
 pub fn scan(line: &[u8]) -> Scan {
-    // Filled in where it is to be: a head takes as long to move as some members to read.
-    let mut scan = Scan::Message(Head::unread());
+    let mut scan = Scan::unread();
     scan.read(line);
     scan
 }
 
 /// The same, with another way to pass over values.
 pub(super) fn scan_by(line: &[u8], pass: impl Pass) -> Scan {
-    let mut scan = Scan::Message(Head::unread());
+    let mut scan = Scan::unread();
     scan.read_by(line, pass);
     scan
 }

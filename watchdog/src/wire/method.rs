@@ -115,6 +115,7 @@ impl Method {
     #[must_use]
     pub fn is_read_only(self) -> bool {
         match self {
+            // The most frequent one by far: its name need not be looked for.
             Self::ToolsCall => false,
             Self::Ping | Self::Discover | Self::ResourcesRead | Self::PromptsGet | Self::CompletionComplete => true,
             _ => self.name().is_some_and(is_list_name),

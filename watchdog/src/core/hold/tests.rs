@@ -7,7 +7,7 @@ fn held(seq: u64, id: &str, bytes: usize) -> Held {
 
 fn order(hold: &Hold) -> Vec<u64> {
     let order: Vec<u64> = hold.requests().map(|request| request.seq).collect();
-    assert_eq!(order.len(), hold.len());
+    assert_eq!(order.len(), hold.count());
     order
 }
 

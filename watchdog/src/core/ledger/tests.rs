@@ -15,12 +15,8 @@ fn ledger(requests: impl IntoIterator<Item = Request>) -> Ledger {
     ledger
 }
 
-fn with(token: &str) -> Option<Box<Details>> {
-    Some(Box::new(Details { token: Some(key(token)), ..Details::default() }))
-}
-
 fn with_token(seq: u64, id: &str, token: &str) -> Request {
-    Request { details: with(token), ..call(seq, id) }
+    Request { token: Some(key(token)), ..call(seq, id) }
 }
 
 #[test]
@@ -31,6 +27,31 @@ fn an_answer_belongs_to_the_request_of_its_id() {
     assert_eq!(ledger.answered(&key("3")).map(|r| r.seq), None);
     assert_eq!(ledger.answered(&key("\"1\"")).map(|r| r.seq), Some(2));
     assert!(ledger.is_empty());
+}
+
+/// Of a client's megabytes nothing may be kept for a request that is over, and the next one in its box has nothing of it.
+#[test]
+fn a_box_that_is_kept_holds_nothing_and_only_so_many_are() {
+    let long = "x".repeat(1000);
+    let details = Details { uri: Some(long.clone().into()), line: Some(vec![0; 1000].into()), ..Details::default() };
+    let full = Request {
+        name: Some(long.as_bytes().into()),
+        token: Some(key(&format!("\"{long}\""))),
+        details: Some(Box::new(details)),
+        ..call(1, &format!("\"{long}\""))
+    };
+    let mut ledger = Ledger::default();
+    for _ in 0..=SPARE {
+        ledger.over(Box::new(full.clone()));
+    }
+    assert_eq!(ledger.spare.len(), SPARE);
+    for kept in &ledger.spare {
+        assert_eq!(kept.id, Id::from_int(0));
+        assert!(kept.name.is_none() && kept.token.is_none() && kept.details.is_none());
+    }
+    let next = call(2, "2");
+    assert_eq!(format!("{:?}", ledger.boxed(next.clone())), format!("{next:?}"));
+    assert_eq!(ledger.spare.len(), SPARE - 1);
 }
 
 #[test]
@@ -166,7 +187,7 @@ proptest! {
                         patience: Some(secs(patience)),
                         suspect_at: Some(now + secs(patience)),
                         deadline_at: deadline.map(|deadline| now + secs(deadline)),
-                        details: with(&seq.to_string()),
+                        token: Some(key(&seq.to_string())),
                         ..call(seq, &seq.to_string())
                     });
                 }

@@ -35,7 +35,8 @@ impl Slot {
 
     pub(super) fn client_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
         self.clock = Some(now);
-        let scan = line.scan();
+        let mut scan = Scan::unread();
+        line.scan_into(&mut scan);
         let is_utf8 = line.is_utf8();
         let line = line.into_bytes();
         match &scan {

@@ -81,7 +81,7 @@ struct Files {
 }
 
 impl Planned {
-    /// Whether there is such a time.
+    /// Whether [`Self::wake`] may find a time.
     #[inline]
     pub(super) const fn has_times(&self) -> bool {
         self.due.is_some()

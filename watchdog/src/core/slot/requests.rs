@@ -7,7 +7,8 @@ use bytes::Bytes;
 use super::Slot;
 use super::client::key;
 use crate::config::RetryTools;
-use crate::core::ledger::{Details, Name, Request};
+use crate::core::catalog::Hints;
+use crate::core::ledger::{Details, Request, ToolName};
 use crate::core::session::Era;
 use crate::wire::Span;
 use crate::wire::head::{self, Head, Method};
@@ -33,7 +34,7 @@ impl Slot {
         let repeatable =
             read_only && !head.continued || gives_state(head.method) || self.tool_may_repeat(name.as_deref(), head);
         let keep = repeatable || head.method == Method::Initialize;
-        let has_details = keep || head.uri.is_some() || head.cursor.is_some() || head.meta_progress_token.is_some();
+        let has_details = keep || head.uri.is_some() || head.cursor.is_some();
         let seq = self.ledger.next_seq();
         Some(self.ledger.boxed(Request {
             seq,
@@ -53,6 +54,7 @@ impl Slot {
             repeatable,
             repeated: false,
             sent: false,
+            token: key(line, head.meta_progress_token.as_ref()),
             details: has_details.then(|| details(line, head, keep)),
         }))
     }
@@ -72,18 +74,13 @@ impl Slot {
 
     /// Whether the user allowed this call to be sent again: by annotation, and not a task or a continued call.
     fn tool_may_repeat(&self, tool: Option<&[u8]>, head: &Head) -> bool {
-        if self.config.retry.tools == RetryTools::Never || head.task || head.continued {
-            return false;
-        }
-        let Some(tool) = tool.and_then(|tool| str::from_utf8(tool).ok()) else { return false };
-        match self.config.retry.tools {
-            RetryTools::Never => false,
-            RetryTools::ReadOnly => self.catalog.hints(tool).read_only,
-            RetryTools::Idempotent => {
-                let hints = self.catalog.hints(tool);
-                hints.read_only || hints.idempotent
-            }
-        }
+        let allows: fn(Hints) -> bool = match self.config.retry.tools {
+            RetryTools::Never => return false,
+            RetryTools::ReadOnly => |hints| hints.read_only,
+            RetryTools::Idempotent => |hints| hints.read_only || hints.idempotent,
+        };
+        let tool = tool.filter(|_| !head.task && !head.continued).and_then(|tool| str::from_utf8(tool).ok());
+        tool.is_some_and(|tool| allows(self.catalog.hints(tool)))
     }
 }
 
@@ -92,29 +89,28 @@ const fn gives_state(method: Method) -> bool {
     matches!(method, Method::LoggingSetLevel | Method::ResourcesSubscribe)
 }
 
-/// What few requests have of this line, which is kept where that is said.
+/// What this line has beside that; the line itself where it is to be kept.
 #[cold]
 #[inline(never)]
 fn details(line: &[u8], head: &Head, keep: bool) -> Box<Details> {
     Box::new(Details {
         uri: text(line, head.uri.clone()).as_deref().and_then(|uri| Some(str::from_utf8(uri).ok()?.into())),
         cursor: head.cursor.clone().and_then(|span| line.get(span)).map(Into::into),
-        token: key(line, head.meta_progress_token.as_ref()),
         line: keep.then(|| Bytes::copy_from_slice(line)),
     })
 }
 
-/// The text of a JSON string at this place of a line that is UTF-8.
-fn text(line: &[u8], span: Option<Span>) -> Option<Name> {
+/// The text of a JSON string at this place. In UTF-8, as the line is: `client_says` lets no other through.
+fn text(line: &[u8], span: Option<Span>) -> Option<ToolName> {
     let raw = line.get(span?)?;
     match raw {
-        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => Some(inner.into()),
+        [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => Some(ToolName::from_slice(inner)),
         _ => escaped_text(raw),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn escaped_text(raw: &[u8]) -> Option<Name> {
+fn escaped_text(raw: &[u8]) -> Option<ToolName> {
     Some(serde_json::from_slice::<String>(raw).ok()?.as_bytes().into())
 }

@@ -34,7 +34,9 @@ impl Slot {
     }
 
     fn server_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
-        match &line.scan() {
+        let mut scan = Scan::unread();
+        line.scan_into(&mut scan);
+        match &scan {
             Scan::Message(head) if self.is_stray(&line, head) => {
                 self.sign_of_life();
                 self.stray(&line, out);

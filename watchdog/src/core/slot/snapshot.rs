@@ -117,7 +117,7 @@ impl Slot {
     /// How many requests wait for a server.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.hold.len() + self.overdue.len()
+        self.hold.count() + self.overdue.len()
     }
 }
 

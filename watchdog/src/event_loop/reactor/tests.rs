@@ -167,6 +167,21 @@ fn a_place_is_free_again_once_nothing_is_watched_there() {
 }
 
 #[test]
+fn what_was_known_of_a_place_is_forgotten_with_it() {
+    let reactor = Reactor::new().unwrap();
+    let (near, far) = UnixStream::pair().unwrap();
+    let first = reactor.registrar().watch(&near, End::Read).unwrap();
+    drop(far);
+    assert!(reactor.look(Some(&AT_ONCE)) && first.is_closed());
+    let place = first.place;
+    drop(first);
+    let (other, _far) = UnixStream::pair().unwrap();
+    let second = reactor.registrar().watch(&other, End::Read).unwrap();
+    assert_eq!(second.place, place);
+    assert!(second.is_ready() && !second.is_closed());
+}
+
+#[test]
 fn more_than_there_is_room_for_is_not_watched() {
     let reactor = Reactor::new().unwrap();
     let pairs: Vec<_> = (0..=PLACES).map(|_| UnixStream::pair().unwrap()).collect();

@@ -23,9 +23,16 @@ struct Continued {
 }
 
 impl Scan {
+    /// Of a line that is to be read.
+    #[must_use]
+    #[inline]
+    pub const fn unread() -> Self {
+        Self::Message(Head::unread())
+    }
+
     /// Fills in the head of a message, or becomes what else the line is.
     #[inline(never)]
-    pub(super) fn read(&mut self, line: &[u8]) {
+    pub(in crate::wire) fn read(&mut self, line: &[u8]) {
         self.read_by(line, AtOnce);
     }
 

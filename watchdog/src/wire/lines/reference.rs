@@ -35,7 +35,9 @@ pub(crate) fn split(stream: &[u8], max_line: usize, pieces: impl IntoIterator<It
     }
     for line in &found {
         if let Line::Whole(line) = line {
-            assert_eq!((line.scan(), line.is_utf8()), (head::scan(line), head::is_utf8(line)));
+            let mut scan = head::Scan::unread();
+            line.scan_into(&mut scan);
+            assert_eq!((scan, line.is_utf8()), (head::scan(line), head::is_utf8(line)));
         }
     }
     (found, lines.finish())
