@@ -64,7 +64,7 @@ pub struct Request {
 }
 
 /// What calls of tools do not have, unless they may be sent again.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Details {
     /// `params.uri`, for subscriptions.
     pub uri: Option<Box<str>>,

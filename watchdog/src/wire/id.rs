@@ -25,23 +25,20 @@ impl Clone for IdKey {
     fn clone(&self) -> Self {
         match self {
             Self::Int(value) => Self::Int(*value),
-            other => other.clone_text(),
+            Self::Text(text) => Self::Text(clone_apart(text)),
+            Self::Number(spelling) => Self::Number(clone_apart(spelling)),
+            Self::Opaque(bytes) => Self::Opaque(clone_apart(bytes)),
         }
     }
 }
 
-impl IdKey {
-    #[cold]
-    #[inline(never)]
-    fn clone_text(&self) -> Self {
-        match self {
-            Self::Int(value) => Self::Int(*value),
-            Self::Text(text) => Self::Text(text.clone()),
-            Self::Number(spelling) => Self::Number(spelling.clone()),
-            Self::Opaque(bytes) => Self::Opaque(bytes.clone()),
-        }
-    }
+#[cold]
+#[inline(never)]
+fn clone_apart<T: Clone>(value: &T) -> T {
+    value.clone()
+}
 
+impl IdKey {
     /// The id that a careless server may send back instead of this one: the number for a string, the string for a number.
     #[must_use]
     pub fn alias(&self) -> Option<Self> {

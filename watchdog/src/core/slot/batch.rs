@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::act::refusal_of;
 use super::client::key;
 use super::parked::requests_in;
-use super::server::outcome;
+use super::server::{body_of, outcome};
 use super::{Effect, RequestOutcome, Slot};
 use crate::core::hold::{Held, with_these};
 use crate::core::ledger::Request;
@@ -181,8 +181,7 @@ impl Slot {
                 _ => None,
             };
             if let Some(request) = request {
-                let body = head.body.clone().and_then(|span| element.get(span)).unwrap_or(b"null");
-                self.learn(now, &request, ok, body);
+                self.learn(now, &request, ok, body_of(&element, head.body.clone()));
                 let passed = self.with_tools(request.method, element.clone(), &head, out);
                 changed |= passed != element;
                 answered.push((request, ok));

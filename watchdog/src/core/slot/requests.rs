@@ -60,16 +60,13 @@ impl Slot {
     }
 
     fn patience(&self, tool: Option<&[u8]>) -> Duration {
-        match tool {
-            Some(tool) if !self.config.tool_timeouts.is_empty() => self.patience_with(tool),
-            _ => self.config.tool_timeout,
-        }
+        let with_own = tool.filter(|_| !self.config.tool_timeouts.is_empty());
+        with_own.and_then(|tool| self.own_patience(tool)).unwrap_or(self.config.tool_timeout)
     }
 
     #[inline(never)]
-    fn patience_with(&self, tool: &[u8]) -> Duration {
-        let own = str::from_utf8(tool).ok().and_then(|tool| self.config.tool_timeouts.get(tool));
-        own.copied().unwrap_or(self.config.tool_timeout)
+    fn own_patience(&self, tool: &[u8]) -> Option<Duration> {
+        self.config.tool_timeouts.get(str::from_utf8(tool).ok()?).copied()
     }
 
     /// Whether the user allowed this call to be sent again: by annotation, and not a task or a continued call.

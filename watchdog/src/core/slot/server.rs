@@ -347,7 +347,7 @@ impl Slot {
 }
 
 /// The result or the error in an answer.
-fn body_of(line: &[u8], body: Option<Span>) -> &[u8] {
+pub(super) fn body_of(line: &[u8], body: Option<Span>) -> &[u8] {
     body.and_then(|span| line.get(span)).unwrap_or(b"null")
 }
 
