@@ -217,11 +217,12 @@ fn a_command_that_was_started_with_signals_ignored_ends_by_sigterm_alone() {
         command.args(["-c", "trap '' TERM HUP INT QUIT; exec \"$@\"", "sh", WATCHDOG]).args(words);
         command.env("MCP_WATCHDOG_RUNTIME_DIR", session.folder()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("a shell can be started");
-        // By then it has settled its signals.
-        if words[0] == "connect" {
+        // By then it has settled its signals. It keeps its connection until it is ended: the end of one ends `connect` too.
+        let _connection = (words[0] == "connect").then(|| {
             let (mut stream, _) = listener.accept().expect("it connects");
             stream.write_all(b"well\n").expect("it reads");
-        }
+            stream
+        });
         assert_ne!(read(&mut BufReader::new(child.stdout.as_mut().expect("it is a pipe"))), "");
         end_by_sigterm(&mut child);
     }
