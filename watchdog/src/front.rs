@@ -13,6 +13,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::telemetry::allowance::Allowance;
+use crate::wire::framed::Framed;
 use crate::wire::lines::Line;
 pub use client::{Client, Input};
 use socket::Door;
@@ -83,12 +84,12 @@ impl Front {
     }
 
     /// The next line that was read.
-    pub fn next_line(&mut self) -> Option<Line> {
+    pub fn next_line(&mut self) -> Option<Line<'_>> {
         self.client.as_mut()?.next_line()
     }
 
     /// Queues a line.
-    pub fn send(&mut self, line: Bytes) {
+    pub fn send(&mut self, line: Framed<'_>) {
         if let Some(client) = &mut self.client {
             client.send(line);
         }

@@ -9,6 +9,7 @@ mod commands;
 mod drive;
 mod last_words;
 mod manage;
+mod passing;
 mod reports;
 mod strays;
 
@@ -24,7 +25,7 @@ use crate::back::stdio::Stdio;
 use crate::back::{Fence, NotStarted};
 use crate::config::Server;
 use crate::core::ids::{CallId, Generation};
-use crate::core::slot::{Effect, ProbeReply, Role, Slot};
+use crate::core::slot::{Effect, Outgoing, ProbeReply, Role, Slot};
 use crate::engine::handle::Published;
 use crate::engine::{Command, Meter, ProbeReport, SlotHandle};
 use crate::event_loop::{Quiet, Watcher};
@@ -36,6 +37,7 @@ use crate::probe::{Registry, Subject};
 use crate::stream::past_lines::PastLines;
 use crate::telemetry::LogHandle;
 use crate::watch::Watch;
+use crate::wire::framed::Framed;
 use chain::Chains;
 use clock::Clock;
 use commands::ProbeWaiter;
@@ -252,15 +254,16 @@ impl Driver {
     fn effect(&mut self, now: std::time::Instant, effect: Effect) {
         self.stirred |= !effect.only_passes_on();
         match effect {
-            Effect::Deliver(line) => {
-                self.meter.messages_out.add(1);
-                self.meter.bytes_out.add(line.len() as u64);
-                self.front.send(line);
+            Effect::Deliver(Outgoing::Made(line)) => {
+                passing::deliver(&mut self.front, &self.meter, Framed::from(&line))
             }
-            Effect::Forward { line, tag, urgent } => {
+            Effect::Forward { line: Outgoing::Made(line), tag, urgent } => {
                 if let Some((_, runtime)) = &mut self.runtime {
-                    runtime.send(line, tag, urgent);
+                    runtime.send(Framed::from(&line), tag, urgent);
                 }
+            }
+            Effect::Deliver(Outgoing::Given) | Effect::Forward { line: Outgoing::Given, .. } => {
+                debug_assert!(false, "a line that was given is passed on, or kept, while it is lent");
             }
             Effect::Spawn(generation) => self.spawn(generation),
             Effect::Tear { generation, hear } => self.tear(now, generation, hear),

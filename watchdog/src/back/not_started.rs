@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use super::runtime::{News, Runtime};
 use crate::exit::Exit;
+use crate::wire::framed::Framed;
 use crate::wire::lines::Line;
 
 /// What stands in its place until that is known.
@@ -36,13 +37,13 @@ impl Runtime for NotStarted {
         Poll::Ready(News::Gone { survivors: Vec::new() })
     }
 
-    fn next_line(&mut self) -> Option<Line> {
+    fn next_line(&mut self) -> Option<Line<'_>> {
         None
     }
 
-    fn send(&mut self, line: Bytes, tag: u64, _: bool) {
+    fn send(&mut self, line: Framed<'_>, tag: u64, _: bool) {
         if tag != 0 {
-            self.unsent.insert(tag, line);
+            self.unsent.insert(tag, line.to_bytes());
         }
     }
 

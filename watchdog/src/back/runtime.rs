@@ -12,6 +12,7 @@ use crate::config::Server;
 use crate::core::slot::Lost;
 use crate::exit::Exit;
 use crate::telemetry::LogHandle;
+use crate::wire::framed::Framed;
 use crate::wire::lines::Line;
 
 /// What happens to a runtime.
@@ -60,10 +61,10 @@ pub trait Back: Send {
 pub trait Runtime: Send {
     /// The next news. With `wanted` unset nothing is read, which holds the server back.
     fn poll_news(&mut self, cx: &mut Context<'_>, wanted: bool) -> Poll<News>;
-    /// The next line that was read.
-    fn next_line(&mut self) -> Option<Line>;
+    /// The next line that was read, lent until the one after it is asked for.
+    fn next_line(&mut self) -> Option<Line<'_>>;
     /// Queues a line.
-    fn send(&mut self, line: Bytes, tag: u64, urgent: bool);
+    fn send(&mut self, line: Framed<'_>, tag: u64, urgent: bool);
     /// Writes what is queued, as far as the server takes it. A failure shows as [`News::Lost`].
     fn flush(&mut self, cx: &mut Context<'_>);
     /// Bytes that are queued.

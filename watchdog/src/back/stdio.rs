@@ -24,6 +24,7 @@ use crate::event_loop::{Quiet, Watcher, yield_turn};
 use crate::stream::outbox::Outbox;
 use crate::stream::{Sink, Source, StderrTail};
 use crate::telemetry::LogHandle;
+use crate::wire::framed::Framed;
 use crate::wire::lines::{Line, Lines};
 
 /// How long the end of stdout, or a broken stdin, waits for the exit that explains it. An exit is answered within
@@ -340,11 +341,11 @@ impl Runtime for StdioRuntime {
         if self.explanation.is_some() { self.poll_explanation(cx) } else { Poll::Pending }
     }
 
-    fn next_line(&mut self) -> Option<Line> {
+    fn next_line(&mut self) -> Option<Line<'_>> {
         self.lines.next()
     }
 
-    fn send(&mut self, line: Bytes, tag: u64, urgent: bool) {
+    fn send(&mut self, line: Framed<'_>, tag: u64, urgent: bool) {
         if self.stdin.is_some() || tag != 0 {
             self.outbox.push(line, tag, urgent);
         }

@@ -171,7 +171,7 @@ impl Session {
     }
 
     /// Learns from a request of the client, before it is sent on.
-    pub fn observe(&mut self, line: &Bytes, head: &Head) {
+    pub fn observe(&mut self, line: &[u8], head: &Head) {
         if let Some(id) = &head.id {
             self.text_ids = line.get(id.start) == Some(&b'"');
             self.ids_seen[usize::from(self.text_ids)] = true;
@@ -210,7 +210,7 @@ impl Session {
     }
 
     /// The client sent `notifications/initialized`.
-    pub fn initialized(&mut self, line: &Bytes) {
+    pub fn initialized(&mut self, line: &[u8]) {
         if let Some(opening) = self.asked.as_mut().or(self.opening.as_mut()) {
             opening.initialized = Some(Bytes::copy_from_slice(line));
         }

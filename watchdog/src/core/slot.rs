@@ -19,6 +19,7 @@ mod opening;
 mod operator;
 mod oversized;
 mod parked;
+mod passing;
 mod planned;
 mod probing;
 mod process;
@@ -28,6 +29,7 @@ mod snapshot;
 mod times;
 
 pub use effect::{Count, Effect, ProbeReply, RequestOutcome};
+pub use passing::{Outgoing, keep_given};
 pub use process::Lost;
 pub use snapshot::SlotSnapshot;
 

@@ -4,13 +4,17 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use serde_json::Value;
 
+use super::ids::Generation;
 use super::ledger::Request;
+use super::slot::{Effect, Slot, keep_given};
 use crate::config::{
     Bounds, Catalog, ChainMode, Command, Delays, Errors, Handshake, Health, Limits, Link, OnCall, OnProbeFailure,
     OnUnhealthy, Probe, Restart, Retry, RetryTools, Server, Shutdown, Start, StrayStdout, ToolErrors,
 };
+use crate::wire::framed::Framed;
 use crate::wire::head::Method;
 use crate::wire::id::{Id, IdKey};
 
@@ -27,6 +31,28 @@ pub(crate) use lines::{
 pub(crate) use model::model;
 pub(crate) use script::Script;
 pub(crate) use world::World;
+
+impl Slot {
+    /// [`Slot::client_line`] for who does not have the line when it carries out what comes of it.
+    pub(crate) fn client_told(&mut self, now: Instant, line: impl Into<Bytes>, out: &mut Vec<Effect>) {
+        let (line, before) = (line.into(), out.len());
+        self.client_line(now, &Framed::from(&line), out);
+        keep_given(&mut out[before..], &Framed::from(&line));
+    }
+
+    /// The same of [`Slot::server_line`].
+    pub(crate) fn server_told(
+        &mut self,
+        now: Instant,
+        from: Generation,
+        line: impl Into<Bytes>,
+        out: &mut Vec<Effect>,
+    ) {
+        let (line, before) = (line.into(), out.len());
+        self.server_line(now, from, &Framed::from(&line), out);
+        keep_given(&mut out[before..], &Framed::from(&line));
+    }
+}
 
 /// The instant from which a test counts. Which one it is does not matter, and no test asks the clock again.
 pub(crate) fn base() -> Instant {

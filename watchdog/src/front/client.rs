@@ -4,11 +4,10 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use bytes::Bytes;
-
 use crate::stream::outbox::Outbox;
 use crate::stream::{Sink, Source};
 use crate::telemetry::allowance::Allowance;
+use crate::wire::framed::Framed;
 use crate::wire::lines::{Line, Lines};
 
 /// Room for one read, in bytes.
@@ -106,12 +105,12 @@ impl Client {
     }
 
     /// The next line that was read.
-    pub fn next_line(&mut self) -> Option<Line> {
+    pub fn next_line(&mut self) -> Option<Line<'_>> {
         self.lines.next()
     }
 
     /// Queues a line.
-    pub fn send(&mut self, line: Bytes) {
+    pub fn send(&mut self, line: Framed<'_>) {
         if self.sink.is_some() {
             self.outbox.push(line, 0, false);
         }

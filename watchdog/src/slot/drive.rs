@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::chain::ChainNews;
 use super::clock::Gap;
 use super::last_words::Patience;
-use super::{Driver, FULL, reports};
+use super::{Driver, FULL, passing, reports};
 use crate::back::runtime::News;
 use crate::core::soonest::Soonest;
 use crate::event_loop::yield_turn;
@@ -199,7 +199,12 @@ impl Driver {
             let generation = *generation;
             let Some(line) = runtime.next_line() else { return taken > 0 };
             match line {
-                Line::Whole(line) => self.core.server_line(now, generation, line, &mut self.effects),
+                Line::Whole(line) => {
+                    self.core.server_line(now, generation, &line, &mut self.effects);
+                    if passing::to_client(&mut self.effects, &line, &mut self.front, &self.meter) {
+                        continue;
+                    }
+                }
                 Line::TooLong(line) => self.core.server_oversized(now, generation, &line, &mut self.effects),
             }
             self.carry_out(now);
@@ -251,7 +256,10 @@ impl Driver {
             match line {
                 Line::Whole(line) => {
                     self.meter.bytes_in.add(line.len() as u64);
-                    self.core.client_line(now, line, &mut self.effects);
+                    self.core.client_line(now, &line, &mut self.effects);
+                    if passing::to_server(&mut self.effects, &line, self.runtime.as_mut()) {
+                        continue;
+                    }
                 }
                 Line::TooLong(line) => self.core.client_oversized(now, &line, &mut self.effects),
             }

@@ -90,6 +90,7 @@ mod tests {
     use crate::event_loop::Watcher;
     use crate::front::Client;
     use crate::stream::{Sink, Source};
+    use crate::wire::framed::Framed;
 
     /// More than a socket holds.
     const BYTES: usize = 1 << 20;
@@ -102,7 +103,7 @@ mod tests {
         let source = Source::own_pipe(near.try_clone().unwrap().into(), &Watcher::Runtime).unwrap();
         let sink = Sink::own_pipe(near.into(), &Watcher::Runtime).unwrap();
         let mut front = Front::only(Client::new(source, sink, BYTES));
-        front.send(vec![b'x'; BYTES].into());
+        front.send(Framed::from(&vec![b'x'; BYTES].into()));
         (front, far)
     }
 

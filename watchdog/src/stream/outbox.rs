@@ -10,19 +10,21 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 
 use super::Sink;
+use crate::wire::framed::Framed;
+use crate::wire::lines::SHORT;
 
-/// A line up to this length is copied to its neighbours, so that they are written as one: that costs less than a slice of
-/// its own, in the kernel above all. In bytes.
-const SHORT: usize = 4 * 1024;
-/// So many longer ones are written at once, at the most.
+/// So many long lines are written at once, at the most.
 const LONG: usize = 8;
-/// As much is copied at once, at the most; in bytes.
-const COPIED: usize = 16 * 1024;
+/// Room for short lines that is kept when none of them wait; in bytes.
+const KEEP: usize = 64 * 1024;
 
 #[derive(Debug)]
 struct Piece {
-    line: Bytes,
     tag: u64,
+    /// Of the line with its line end.
+    length: usize,
+    /// The line, if it is long.
+    long: Option<Box<Bytes>>,
 }
 
 /// The queue.
@@ -30,27 +32,60 @@ struct Piece {
 pub struct Outbox {
     /// What waits: the line that has begun, the urgent ones, the others.
     pieces: VecDeque<Piece>,
+    /// The short ones of them, each with its line end, one behind the other: they are written as one, which costs less than a
+    /// slice for each, in the kernel above all.
+    short: Vec<u8>,
+    /// How much of these is written.
+    short_written: usize,
+    /// How many long ones wait.
+    long: usize,
     /// How much of the first line (with its line end) is written.
     written: usize,
     /// How many urgent lines wait that have not begun.
     urgent: usize,
     /// Bytes that wait.
     backlog: usize,
-    /// Room for what is written at once.
-    copied: Vec<u8>,
 }
 
 impl Outbox {
     /// Queues a line, without its line end. `tag` names it should it come back; 0 for a line that is not worth that.
-    pub fn push(&mut self, line: Bytes, tag: u64, urgent: bool) {
-        self.backlog += line.len() + 1;
-        let piece = Piece { line, tag };
-        if urgent {
-            self.pieces.insert(self.begun() + self.urgent, piece);
-            self.urgent += 1;
-        } else {
-            self.pieces.push_back(piece);
+    pub fn push(&mut self, line: Framed<'_>, tag: u64, urgent: bool) {
+        let length = line.len() + 1;
+        self.backlog += length;
+        if urgent || line.len() > SHORT {
+            return self.push_apart(line, tag, urgent);
         }
+        self.short.reserve(length);
+        self.short.extend_from_slice(&line);
+        self.short.push(b'\n');
+        self.pieces.push_back(Piece { tag, length, long: None });
+    }
+
+    /// The same of a line that is long or urgent.
+    #[cold]
+    #[inline(never)]
+    fn push_apart(&mut self, line: Framed<'_>, tag: u64, urgent: bool) {
+        let place = if urgent { self.begun() + self.urgent } else { self.pieces.len() };
+        self.urgent += usize::from(urgent);
+        let length = line.len() + 1;
+        let long = (line.len() > SHORT).then(|| Box::new(line.to_bytes()));
+        if long.is_some() {
+            self.long += 1;
+        } else {
+            let at = self.short_written + self.short_before(place) - self.short_begun();
+            self.short.splice(at..at, line.iter().copied().chain([b'\n']));
+        }
+        self.pieces.insert(place, Piece { tag, length, long });
+    }
+
+    /// The length of the short lines before a place, with what of the first one is written.
+    fn short_before(&self, place: usize) -> usize {
+        self.pieces.iter().take(place).filter(|piece| piece.long.is_none()).map(|piece| piece.length).sum()
+    }
+
+    /// How much of the first line is written, if it is a short one.
+    fn short_begun(&self) -> usize {
+        if self.pieces.front().is_some_and(|first| first.long.is_none()) { self.written } else { 0 }
     }
 
     /// How many lines have begun.
@@ -69,67 +104,98 @@ impl Outbox {
     /// # Errors
     /// What the write says.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<()>> {
-        while let Some(first) = self.pieces.front() {
-            let is_long = first.line.len() > SHORT;
-            let written = if is_long { self.write_long(cx, sink) } else { self.write_short(cx, sink) };
+        while self.backlog > 0 {
+            let written = if self.long > 0 {
+                self.write_some(cx, sink)
+            } else {
+                sink.poll_write(cx, &[IoSlice::new(&self.short[self.short_written..])])
+            };
             self.advance(ready!(written)?);
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Writes the long lines that come first.
+    /// Writes the lines that come first and are of one kind, where not all of them are short.
+    #[cold]
     #[inline(never)]
-    fn write_long(&self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
+    fn write_some(&self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
+        let short =
+            self.pieces.iter().take_while(|piece| piece.long.is_none()).map(|piece| piece.length).sum::<usize>();
+        if short > 0 {
+            let end = self.short_written + short - self.written;
+            return sink.poll_write(cx, &[IoSlice::new(&self.short[self.short_written..end])]);
+        }
         let (mut slices, mut used, mut written) = ([IoSlice::new(b"\n"); 2 * LONG], 0, self.written);
-        let long = self.pieces.iter().take_while(|piece| piece.line.len() > SHORT);
-        for (piece, pair) in long.zip(slices.chunks_exact_mut(2)) {
-            pair[0] = IoSlice::new(&piece.line[std::mem::take(&mut written)..]);
+        let long = self.pieces.iter().map_while(|piece| piece.long.as_ref());
+        for (line, pair) in long.zip(slices.chunks_exact_mut(2)) {
+            pair[0] = IoSlice::new(&line[std::mem::take(&mut written)..]);
             used += pair.len();
         }
         sink.poll_write(cx, &slices[..used])
     }
 
-    /// Writes the short lines that come first.
-    fn write_short(&mut self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
-        self.copied.clear();
-        let mut written = self.written;
-        // By their places: an iterator over a ring has two parts, and mostly there is one line.
-        let mut place = 0;
-        while let Some(piece) = self.pieces.get(place) {
-            if piece.line.len() > SHORT || self.copied.len() + piece.line.len() >= COPIED {
-                break;
-            }
-            self.copied.extend_from_slice(&piece.line[std::mem::take(&mut written)..]);
-            self.copied.push(b'\n');
-            place += 1;
-        }
-        sink.poll_write(cx, &[IoSlice::new(&self.copied)])
-    }
-
     /// Accounts for bytes that were written.
     fn advance(&mut self, written: usize) {
         self.backlog -= written;
+        if self.backlog == 0 {
+            self.pieces.clear();
+            self.short.clear();
+            (self.short_written, self.long, self.written, self.urgent) = (0, 0, 0, 0);
+            if self.short.capacity() > KEEP {
+                self.short = Vec::new();
+            }
+        } else {
+            self.advance_some(written);
+        }
+    }
+
+    /// The same where something is left.
+    #[cold]
+    #[inline(never)]
+    fn advance_some(&mut self, mut left: usize) {
         let begun = self.begun();
         let mut whole = 0;
-        self.written += written;
-        while let Some(first) = self.pieces.front()
-            && self.written > first.line.len()
-        {
-            self.written -= first.line.len() + 1;
+        while let Some(first) = self.pieces.front() {
+            let now = left.min(first.length - self.written);
+            self.short_written += if first.long.is_none() { now } else { 0 };
+            self.written += now;
+            left -= now;
+            if self.written < first.length {
+                break;
+            }
+            self.long -= usize::from(first.long.is_some());
+            self.written = 0;
             self.pieces.pop_front();
             whole += 1;
         }
         // Lines begin in their order, the urgent ones first.
         self.urgent = self.urgent.saturating_sub(whole + self.begun() - begun);
+        // What is left is moved only when that is less than what is gone. A line that has begun stays whole.
+        let gone = self.short_written - self.short_begun();
+        if gone > self.short.len() / 2 {
+            self.short.drain(..gone);
+            self.short_written -= gone;
+        }
     }
 
     /// Takes back the lines that were never begun, by tag. What had begun, or has no tag, is gone.
     #[must_use]
     pub fn unsent(&mut self) -> HashMap<u64, Bytes> {
         let begun = self.begun();
-        let Self { pieces, .. } = std::mem::take(self);
-        let unsent = pieces.into_iter().skip(begun).filter(|piece| piece.tag != 0);
-        unsent.map(|piece| (piece.tag, piece.line)).collect()
+        let mut at = self.short_written - self.short_begun();
+        let Self { pieces, short, .. } = std::mem::take(self);
+        let lines = pieces.into_iter().map(|piece| {
+            let line = match piece.long {
+                Some(line) => *line,
+                None => {
+                    let start = at;
+                    at += piece.length;
+                    Bytes::copy_from_slice(&short[start..at - 1])
+                }
+            };
+            (piece.tag, line)
+        });
+        lines.skip(begun).filter(|(tag, _)| *tag != 0).collect()
     }
 }
 

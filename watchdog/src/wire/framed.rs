@@ -6,16 +6,19 @@ use bytes::Bytes;
 
 use super::head::{self, Scan};
 
-/// A line without its line end and without a leading byte order mark. Of one that came in pieces it is known what
-/// [`head::scan`] finds: most of it was read while the rest was still to come.
-#[derive(Debug, Clone)]
-pub struct Framed {
-    bytes: Bytes,
-    pub(super) seen: Option<Box<Seen>>,
+/// A line without its line end and without a leading byte order mark, lent by who has read it: nearly all lines are passed on as they
+/// are, and at once, so that to own each of them would only cost time. Of one that came in pieces it is known what [`head::scan`]
+/// finds: most of it was read while the rest was still to come.
+#[derive(Debug, Clone, Copy)]
+pub struct Framed<'a> {
+    text: &'a [u8],
+    /// The same, where it is in memory that can be shared.
+    shared: Option<&'a Bytes>,
+    pub(super) seen: Option<&'a Seen>,
 }
 
 /// What was found in a line.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Seen {
     pub(super) scan: Scan,
     pub(super) is_utf8: bool,
@@ -29,17 +32,23 @@ impl Seen {
     }
 }
 
-impl Framed {
-    pub(super) const fn new(bytes: Bytes, seen: Option<Box<Seen>>) -> Self {
-        Self { bytes, seen }
+impl<'a> Framed<'a> {
+    /// One that can be had only as a copy.
+    pub(super) const fn lent(text: &'a [u8]) -> Self {
+        Self { text, shared: None, seen: None }
+    }
+
+    /// One that can be shared.
+    pub(super) fn shared(line: &'a Bytes, seen: Option<&'a Seen>) -> Self {
+        Self { text: line, shared: Some(line), seen }
     }
 
     /// Reads what [`head::scan`] finds in it into a [`Scan::unread`], which is not moved again: a head takes as long to move as
     /// some members to read.
     #[inline]
     pub fn scan_into(&self, scan: &mut Scan) {
-        match &self.seen {
-            None => scan.read(&self.bytes),
+        match self.seen {
+            None => scan.read(self.text),
             Some(seen) => *scan = seen.scan(),
         }
     }
@@ -48,35 +57,36 @@ impl Framed {
     #[must_use]
     #[inline]
     pub fn is_utf8(&self) -> bool {
-        self.seen.as_ref().map_or_else(|| head::is_utf8(&self.bytes), |seen| seen.is_utf8)
+        self.seen.map_or_else(|| head::is_utf8(self.text), |seen| seen.is_utf8)
     }
 
-    /// The line alone.
+    /// The line, for who keeps it: shared where that is possible, or else copied.
     #[must_use]
-    pub fn into_bytes(self) -> Bytes {
-        self.bytes
+    pub fn to_bytes(&self) -> Bytes {
+        self.shared.cloned().unwrap_or_else(|| Bytes::copy_from_slice(self.text))
     }
 }
 
-impl From<Bytes> for Framed {
-    fn from(bytes: Bytes) -> Self {
-        Self::new(bytes, None)
+impl<'a> From<&'a Bytes> for Framed<'a> {
+    fn from(line: &'a Bytes) -> Self {
+        Self::shared(line, None)
     }
 }
 
-impl Deref for Framed {
-    type Target = Bytes;
+impl Deref for Framed<'_> {
+    type Target = [u8];
 
-    fn deref(&self) -> &Bytes {
-        &self.bytes
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.text
     }
 }
 
 /// The same bytes: what is known of a line follows from them.
-impl PartialEq for Framed {
+impl PartialEq for Framed<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.bytes == other.bytes
+        self.text == other.text
     }
 }
 
-impl Eq for Framed {}
+impl Eq for Framed<'_> {}

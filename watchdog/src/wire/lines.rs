@@ -1,8 +1,9 @@
 //! Framing: bytes as they are read become lines, without a copy, and in bounded memory.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
 
+use super::Span;
 use super::ahead::Ahead;
 use super::framed::{Framed, Seen};
 use super::outline::Outline;
@@ -11,21 +12,20 @@ pub use super::outline::{OversizedKind, OversizedMessage};
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Bytes of a line that do not count against its limit: a byte order mark and a carriage return.
 const UNCOUNTED: usize = BYTE_ORDER_MARK.len() + 1;
+/// A line up to this length is lent from the buffer, and copied by who keeps it: that costs less than memory of its own to share. In bytes.
+pub(crate) const SHORT: usize = 4 << 10;
 /// A line longer than this leaves a buffer behind that is not worth keeping; in bytes.
 const KEEP_BUFFER: usize = 2 << 20;
 /// A line is read ahead of its end in pieces of at least so many bytes.
 const PIECE: usize = 16 << 10;
-/// So many bytes of a buffer are used up before it is used again from its beginning.
-const WORN: usize = 1024;
 /// By how much a buffer grows that a line does not fit in.
 const GROWTH: usize = 4;
 
 /// One line of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
-    /// A line without its line end and without a leading byte order mark. It shares the memory of the read it came
-    /// with: what is kept for long should be copied.
-    Whole(Framed),
+pub enum Line<'a> {
+    /// A line without its line end and without a leading byte order mark.
+    Whole(Framed<'a>),
     /// A line beyond the limit. Its bytes are gone.
     TooLong(Oversized),
 }
@@ -39,7 +39,7 @@ pub struct Oversized {
     pub messages: Vec<OversizedMessage>,
 }
 
-/// Splits a stream into lines. A reader fills [`Lines::spare`], then takes lines until there is none: the iterator goes
+/// Splits a stream into lines. A reader fills [`Lines::spare`], then takes lines until there is none: [`Lines::next`] goes
 /// on after a `None`, once there is more input.
 ///
 /// Lines end at LF alone. One CR before it and a byte order mark in front are dropped, lines of white space are skipped.
@@ -47,16 +47,34 @@ pub struct Oversized {
 #[derive(Debug)]
 pub struct Lines {
     buffer: BytesMut,
-    /// What the buffer held when it was new, in bytes; lines that are taken off it make it smaller.
-    size: usize,
-    /// How many bytes of the buffer are known to have no LF.
+    /// Where in the buffer the first line begins that was not given.
+    begin: usize,
+    /// Up to where it is known to have no LF.
     searched: usize,
+    /// What was given last, if it is long: it has memory of its own until the next one is asked for.
+    long: Option<Box<Long>>,
     /// What was read of the line that has not ended, once there is much of it.
     ahead: Option<Box<Ahead>>,
     /// How much of that line has to be there before more of it is read.
     ahead_at: usize,
     max_line: usize,
     discarded: Option<Box<Discarded>>,
+}
+
+/// A line that is long, without its line end and its mark.
+#[derive(Debug)]
+struct Long {
+    line: Bytes,
+    seen: Option<Seen>,
+}
+
+/// Where a line is.
+enum Found {
+    /// In the buffer.
+    Short(Span),
+    /// In [`Lines::long`].
+    Long,
+    TooLong(Oversized),
 }
 
 /// The line that is streaming by.
@@ -70,17 +88,27 @@ impl Lines {
     /// A splitter that gives no line longer than `max_line` bytes.
     #[must_use]
     pub fn new(max_line: usize) -> Self {
-        Self { buffer: BytesMut::new(), size: 0, searched: 0, ahead: None, ahead_at: PIECE, max_line, discarded: None }
+        Self {
+            buffer: BytesMut::new(),
+            begin: 0,
+            searched: 0,
+            long: None,
+            ahead: None,
+            ahead_at: PIECE,
+            max_line,
+            discarded: None,
+        }
     }
 
     /// The buffer to append input to, with room for at least half of `room` bytes without growing. The bytes that it
     /// holds must stay.
     pub fn spare(&mut self, room: usize) -> &mut BytesMut {
-        // Once all its lines are gone it is used again from its beginning, where a line that follows finds the most room
-        // and nothing has to be moved. That takes as long as to read some members of a line: it is done for several lines.
-        let is_worn = self.buffer.capacity() + WORN <= self.size;
-        _ = is_worn && self.buffer.is_empty() && self.buffer.try_reclaim(self.size);
-        // Room for a whole read each time would take a new buffer for every short line that is still held elsewhere.
+        // With all its lines gone it is used from its beginning, where what follows finds the most room.
+        if self.begin == self.buffer.len() {
+            self.buffer.clear();
+            (self.begin, self.searched) = (0, 0);
+        }
+        // Room for a whole read each time would move what has come of a line more often.
         if self.buffer.capacity() - self.buffer.len() < room.div_ceil(2) {
             self.grow(room);
         }
@@ -92,16 +120,29 @@ impl Lines {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, room: usize) {
+        self.long = None;
+        self.drop_given();
         let most = self.max_line.saturating_add(UNCOUNTED + room).saturating_sub(self.buffer.len());
         let more = self.buffer.len().saturating_mul(GROWTH - 1).min(most).max(room);
         self.buffer.reserve(more);
-        self.size = self.buffer.capacity();
+    }
+
+    /// Takes what was given off the buffer.
+    fn drop_given(&mut self) {
+        self.buffer.advance(self.begin);
+        self.searched = self.searched.saturating_sub(self.begin);
+        self.begin = 0;
+    }
+
+    /// What has come of the first line that was not given.
+    fn rest(&self) -> &[u8] {
+        &self.buffer[self.begin..]
     }
 
     /// The length of the line that has begun and not ended, in bytes.
     #[must_use]
     pub fn partial_len(&self) -> u64 {
-        length(self.buffer.len()) + self.discarded.as_ref().map_or(0, |discarded| discarded.len)
+        length(self.rest().len()) + self.discarded.as_ref().map_or(0, |discarded| discarded.len)
     }
 
     /// Ends the stream: drops what no LF has ended, and gives its length in bytes.
@@ -111,14 +152,52 @@ impl Lines {
         len
     }
 
-    fn next_line(&mut self) -> Option<Line> {
-        while let Some(line) = self.take_line() {
-            if let Some(line) = self.line(line) {
-                return Some(line);
+    /// The next line, lent until the one after it is asked for.
+    #[expect(clippy::should_implement_trait, reason = "no iterator lends")]
+    #[inline]
+    pub fn next(&mut self) -> Option<Line<'_>> {
+        if self.long.is_some() {
+            self.long = None;
+        }
+        // Behind the last line of a read there is mostly nothing.
+        if self.begin == self.buffer.len() { None } else { self.next_line() }
+    }
+
+    #[inline(never)]
+    fn next_line(&mut self) -> Option<Line<'_>> {
+        Some(match self.find()? {
+            Found::Short(span) => Line::Whole(Framed::lent(&self.buffer[span])),
+            Found::Long => {
+                let long = self.long.as_ref()?;
+                Line::Whole(Framed::shared(&long.line, long.seen.as_ref()))
+            }
+            Found::TooLong(line) => Line::TooLong(line),
+        })
+    }
+
+    #[inline(always)]
+    fn find(&mut self) -> Option<Found> {
+        loop {
+            let from = self.begin.max(self.searched);
+            let Some(more) = memchr(b'\n', &self.buffer[from..]) else {
+                self.searched = self.buffer.len();
+                self.wait();
+                return None;
+            };
+            let (begin, end) = (self.begin, from + more);
+            if end - begin > SHORT.min(self.max_line) || self.discarded.is_some() {
+                match self.take_long(end - begin) {
+                    None => continue,
+                    found => return found,
+                }
+            }
+            self.begin = end + 1;
+            let text = content(&self.buffer[begin..end]);
+            let place = begin + text.start..begin + text.end;
+            if !is_blank(&self.buffer[place.clone()]) {
+                return Some(Found::Short(place));
             }
         }
-        self.wait();
-        None
     }
 
     /// Leaves the line that goes on for later.
@@ -128,40 +207,48 @@ impl Lines {
         self.read_ahead();
     }
 
-    /// Takes the next line with its LF off the buffer, and gives it without.
-    fn take_line(&mut self) -> Option<Bytes> {
-        let searched = self.searched.min(self.buffer.len());
-        let Some(more) = memchr(b'\n', &self.buffer[searched..]) else {
-            self.searched = self.buffer.len();
-            return None;
-        };
+    /// Takes a line of that length, which may be longer than the limit, with its LF off the buffer; `None` if it is to be skipped.
+    #[inline(never)]
+    fn take_long(&mut self, length: usize) -> Option<Found> {
+        self.drop_given();
         self.searched = 0;
-        let length = searched + more;
         let mut line = self.buffer.split_to(length + 1);
         if length >= KEEP_BUFFER {
             self.shrink();
         }
         line.truncate(length);
-        Some(line.freeze())
+        let line = line.freeze();
+        let text = content(&line);
+        if self.discarded.is_some() || text.len() > self.max_line {
+            return Some(Found::TooLong(self.too_long(&line)));
+        }
+        let line = line.slice(text);
+        let seen = if self.ahead.is_some() { self.seen(&line) } else { None };
+        if is_blank(&line) {
+            return None;
+        }
+        self.long = Some(Box::new(Long { line, seen }));
+        Some(Found::Long)
     }
 
     /// Reads what has come of a line that goes on.
     fn read_ahead(&mut self) {
-        if self.buffer.len() < self.ahead_at || self.discarded.is_some() {
+        if self.rest().len() < self.ahead_at || self.discarded.is_some() {
             return;
         }
-        self.ahead.get_or_insert_default().feed(without_mark(&self.buffer));
-        self.ahead_at = self.buffer.len() + PIECE;
+        let line = without_mark(&self.buffer[self.begin..]);
+        self.ahead.get_or_insert_default().feed(line);
+        self.ahead_at = self.rest().len() + PIECE;
     }
 
     /// Lets go of a line that has grown beyond the limit before it ended.
     fn discard(&mut self) {
-        if self.discarded.is_none() && self.buffer.len() <= self.max_line.saturating_add(UNCOUNTED) {
+        if self.discarded.is_none() && self.rest().len() <= self.max_line.saturating_add(UNCOUNTED) {
             return;
         }
         let grown = self.discarded.is_none();
-        self.discarded.get_or_insert_default().feed(&self.buffer);
-        self.searched = 0;
+        self.discarded.get_or_insert_default().feed(&self.buffer[self.begin..]);
+        (self.begin, self.searched) = (0, 0);
         self.ahead = None;
         if grown {
             self.buffer = BytesMut::new();
@@ -170,38 +257,24 @@ impl Lines {
         }
     }
 
-    /// The line that ended, given without its LF; `None` if it is to be skipped.
-    fn line(&mut self, bytes: Bytes) -> Option<Line> {
-        let content = content(&bytes);
-        if self.discarded.is_some() || content.len() > self.max_line {
-            return Some(self.too_long(&bytes));
-        }
-        let seen = if self.ahead.is_some() { self.seen(content) } else { None };
-        if content.iter().all(u8::is_ascii_whitespace) {
-            return None;
-        }
-        let whole = content.len() == bytes.len();
-        Some(Line::Whole(Framed::new(if whole { bytes } else { bytes.slice_ref(content) }, seen)))
-    }
-
     /// What is known of a line that was read ahead.
     #[cold]
     #[inline(never)]
-    fn seen(&mut self, content: &[u8]) -> Option<Box<Seen>> {
+    fn seen(&mut self, content: &[u8]) -> Option<Seen> {
         self.ahead_at = PIECE;
         let ahead = self.ahead.take()?;
-        Some(Box::new(ahead.end(content)))
+        Some(ahead.end(content))
     }
 
     /// Ends a line beyond the limit with the last bytes of it, which may be all.
     #[cold]
     #[inline(never)]
-    fn too_long(&mut self, rest: &[u8]) -> Line {
+    fn too_long(&mut self, rest: &[u8]) -> Oversized {
         self.ahead = None;
         self.ahead_at = PIECE;
         let mut discarded = self.discarded.take().unwrap_or_default();
         discarded.feed(rest);
-        Line::TooLong(discarded.end())
+        discarded.end()
     }
 
     /// Moves what follows a long line to a buffer of its own, so that the long line's memory can be freed.
@@ -209,16 +282,6 @@ impl Lines {
     #[inline(never)]
     fn shrink(&mut self) {
         self.buffer = BytesMut::from(&self.buffer[..]);
-    }
-}
-
-impl Iterator for Lines {
-    type Item = Line;
-
-    #[inline]
-    fn next(&mut self) -> Option<Line> {
-        // Behind the last line of a read there is mostly nothing.
-        if self.buffer.is_empty() { None } else { self.next_line() }
     }
 }
 
@@ -235,20 +298,25 @@ impl Discarded {
     }
 }
 
-/// A line without its byte order mark and its CR.
+/// Where in a line its text is: without its byte order mark and its CR.
 #[inline]
-fn content(line: &[u8]) -> &[u8] {
+fn content(line: &[u8]) -> Span {
     match line {
         // Nearly all are whole: a look at both ends shows it.
-        [b'{', .., b'}'] => line,
+        [b'{', .., b'}'] => 0..line.len(),
         _ => trimmed(line),
     }
 }
 
 #[inline(never)]
-fn trimmed(line: &[u8]) -> &[u8] {
-    let line = without_mark(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
+fn trimmed(line: &[u8]) -> Span {
+    let start = line.len() - without_mark(line).len();
+    let carriage_return = usize::from(line[start..].ends_with(b"\r"));
+    start..line.len() - carriage_return
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
 }
 
 fn without_mark(line: &[u8]) -> &[u8] {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::passing::Outgoing;
 use super::server::UNREADABLE;
 use super::{Count, Effect, RequestOutcome, Slot};
 use crate::config::{OnCall, ToolErrors};
@@ -96,9 +97,9 @@ impl Slot {
     }
 
     /// Writes to the client, unless nobody is there.
-    pub(super) fn deliver(&self, line: bytes::Bytes, out: &mut Vec<Effect>) {
+    pub(super) fn deliver(&self, line: impl Into<Outgoing>, out: &mut Vec<Effect>) {
         if self.closing.is_none_or(|closing| !closing.client_gone) {
-            out.push(Effect::Deliver(line));
+            out.push(Effect::Deliver(line.into()));
         }
     }
 

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::act::refusal_of;
 use super::client::key;
 use super::parked::requests_in;
+use super::passing::Passing;
 use super::server::{body_of, outcome};
 use super::{Effect, RequestOutcome, Slot};
 use crate::core::hold::{Held, with_these};
@@ -125,13 +126,17 @@ impl Slot {
             Kind::Notification => {
                 let named = key(&element, head.request_id.as_ref()).filter(|_| head.method == Method::Cancelled);
                 let Some(request) = named.and_then(|id| asked.take(&id)) else {
-                    return self.client_notification(now, element, &head, out);
+                    let passed = self.client_notification(now, Passing::Kept(&element), &head, out);
+                    return passed.map(|passed| passed.into_bytes(&element));
                 };
                 // Both go on together, and nobody is owed an answer.
                 self.ended(self.clock, &request, RequestOutcome::Cancelled, out);
                 Some(element)
             }
-            Kind::Result | Kind::Error => self.client_answer(element, &head, out),
+            Kind::Result | Kind::Error => {
+                let passed = self.client_answer(Passing::Kept(&element), &head, out);
+                passed.map(|passed| passed.into_bytes(&element))
+            }
         }
     }
 
@@ -146,14 +151,14 @@ impl Slot {
             request.suspect_at = request.patience.map(|patience| now + patience);
             self.ledger.insert(request);
         }
-        self.hand(line, tag, out);
+        self.hand(Passing::Kept(&line), tag, out);
     }
 
     /// A batch goes on as it is, or without the elements that the client must not see.
     #[cold]
     pub(super) fn server_batch(&mut self, now: Instant, line: &Bytes, out: &mut Vec<Effect>) {
         let Some(elements) = head::elements(line) else {
-            return self.emit_stray(line, out);
+            return self.emit_stray(Passing::Kept(line), out);
         };
         let heads: Option<Vec<_>> = elements
             .into_iter()
@@ -163,7 +168,7 @@ impl Slot {
             })
             .collect();
         let Some(heads) = heads.filter(|heads| !heads.is_empty()) else {
-            return self.emit_stray(line, out);
+            return self.emit_stray(Passing::Kept(line), out);
         };
         let (mut kept, mut changed, mut answered) = (Vec::new(), false, Vec::new());
         for (element, head) in heads {
@@ -182,14 +187,15 @@ impl Slot {
             };
             if let Some(request) = request {
                 self.learn(now, &request, ok, body_of(&element, head.body.clone()));
-                let passed = self.with_tools(request.method, element.clone(), &head, out);
+                let passed = self.with_tools(request.method, Passing::Kept(&element), &head, out).into_bytes(&element);
                 changed |= passed != element;
                 answered.push((request, ok));
                 kept.push(passed);
                 continue;
             }
-            match self.server_message(now, element.clone(), &head, out) {
+            match self.server_message(now, Passing::Kept(&element), &head, out) {
                 Some(passed) => {
+                    let passed = passed.into_bytes(&element);
                     changed |= passed != element;
                     kept.push(passed);
                 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::act::refusal_of;
 use super::answer::CANNOT_START;
+use super::passing::{Outgoing, Passing};
 use super::{Effect, Opening, RequestOutcome, Slot};
 use crate::core::asks::Answer;
 use crate::core::hold::Held;
@@ -21,24 +22,23 @@ use crate::wire::{Span, splice};
 const UNFIT_ID: &str = "Invalid Request: the id is neither a string nor a number";
 
 /// Whether a message without an id that counts has one all the same: its sender waits for an answer. `null` is none.
-fn has_unfit_id(line: &Bytes, head: &Head) -> bool {
+fn has_unfit_id(line: &[u8], head: &Head) -> bool {
     head.id.clone().and_then(|span| line.get(span)).is_some_and(|id| id != b"null")
 }
 
 impl Slot {
-    /// One line of the client.
-    pub fn client_line(&mut self, now: Instant, line: impl Into<Framed>, out: &mut Vec<Effect>) {
+    /// One line of the client. What comes of it may be this line ([`Outgoing::Given`]).
+    pub fn client_line(&mut self, now: Instant, line: &Framed<'_>, out: &mut Vec<Effect>) {
         self.used(now);
-        self.client_says(now, line.into(), out);
+        self.client_says(now, Passing::Given(line), out);
         self.look_again(now);
     }
 
-    pub(super) fn client_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
+    pub(super) fn client_says(&mut self, now: Instant, line: Passing<'_>, out: &mut Vec<Effect>) {
         self.clock = Some(now);
         let mut scan = Scan::unread();
         line.scan_into(&mut scan);
         let is_utf8 = line.is_utf8();
-        let line = line.into_bytes();
         match &scan {
             _ if !is_utf8 => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),
             Scan::Message(head) => match head.kind {
@@ -54,7 +54,7 @@ impl Slot {
                     out.extend(line.map(Effect::pass));
                 }
             },
-            Scan::Batch if self.session.batches() => self.client_batch(now, line, out),
+            Scan::Batch if self.session.batches() => self.client_batch(now, line.to_bytes(), out),
             Scan::Batch => self.protest(None, -32600, "Invalid Request: this protocol version has no batches", out),
             Scan::NotAMessage(id) => {
                 let id = head::id_at(&line, id.as_ref());
@@ -64,7 +64,7 @@ impl Slot {
         }
     }
 
-    fn client_request(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) {
+    fn client_request(&mut self, now: Instant, line: Passing<'_>, head: &Head, out: &mut Vec<Effect>) {
         self.session.observe(&line, head);
         let Some(request) = self.request(now, &line, head) else {
             return self.protest(None, -32600, UNFIT_ID, out);
@@ -75,7 +75,7 @@ impl Slot {
         let Some(request) = self.manage(&line, head, request, out) else { return };
         self.own.avoid(&request.id.key);
         if self.own.contains(&request.id.key) {
-            return self.park(now, line);
+            return self.park(now, line.to_bytes());
         }
         // A list that is known is no reason to start a server that nobody else needs.
         if self.life.is_standby() && !self.planned.outdated && self.serve_stale(&request, out) {
@@ -94,7 +94,7 @@ impl Slot {
     fn hold_or_refuse(
         &mut self,
         now: Instant,
-        line: Bytes,
+        line: Passing<'_>,
         request: Request,
         rejection: Option<Rejection>,
         out: &mut Vec<Effect>,
@@ -110,7 +110,7 @@ impl Slot {
             let (code, reason) = refusal_of(rejection);
             return self.refuse(&request, code, reason, out);
         }
-        self.keep(now, Held { line, requests: vec![request], expires: None }, out);
+        self.keep(now, Held { line: line.to_bytes(), requests: vec![request], expires: None }, out);
         self.flush_held(now, out);
     }
 
@@ -145,7 +145,13 @@ impl Slot {
     }
 
     /// Hands a request to the server.
-    pub(super) fn forward(&mut self, now: Instant, line: Bytes, mut request: Box<Request>, out: &mut Vec<Effect>) {
+    pub(super) fn forward(
+        &mut self,
+        now: Instant,
+        line: Passing<'_>,
+        mut request: Box<Request>,
+        out: &mut Vec<Effect>,
+    ) {
         if request.method == Method::SubscriptionsListen {
             return self.forward_listen(line, *request, out);
         }
@@ -161,17 +167,17 @@ impl Slot {
 
     #[cold]
     #[inline(never)]
-    fn forward_listen(&mut self, line: Bytes, request: Request, out: &mut Vec<Effect>) {
+    fn forward_listen(&mut self, line: Passing<'_>, request: Request, out: &mut Vec<Effect>) {
         self.listens.opened(request.seq, request.id, Bytes::copy_from_slice(&line));
         out.push(Effect::pass(line));
     }
 
     /// Hands a line with requests to the server.
-    pub(super) fn hand(&mut self, line: Bytes, tag: u64, out: &mut Vec<Effect>) {
+    pub(super) fn hand(&mut self, line: Passing<'_>, tag: u64, out: &mut Vec<Effect>) {
         if self.started.is_none() {
-            self.early.insert(tag, line.clone());
+            self.early.insert(tag, line.to_bytes());
         }
-        out.push(Effect::Forward { line, tag, urgent: false });
+        out.push(Effect::Forward { line: line.into(), tag, urgent: false });
     }
 
     pub(super) fn keep(&mut self, now: Instant, mut held: Held, out: &mut Vec<Effect>) {
@@ -217,7 +223,9 @@ impl Slot {
     fn send_held(&mut self, now: Instant, held: Held, out: &mut Vec<Effect>) {
         let mut requests = held.requests.into_iter();
         match (requests.next(), requests.len()) {
-            (Some(request), 0) if head_is_object(&held.line) => self.forward(now, held.line, Box::new(request), out),
+            (Some(request), 0) if head_is_object(&held.line) => {
+                self.forward(now, Passing::Kept(&held.line), Box::new(request), out);
+            }
             (first, _) => self.forward_batch(now, held.line, first.into_iter().chain(requests).collect(), out),
         }
     }
@@ -231,10 +239,10 @@ impl Slot {
     pub(super) fn client_notification(
         &mut self,
         now: Instant,
-        line: Bytes,
+        line: Passing<'_>,
         head: &Head,
         out: &mut Vec<Effect>,
-    ) -> Option<Bytes> {
+    ) -> Option<Outgoing> {
         match head.method {
             Method::Initialized => self.session.initialized(&line),
             Method::Cancelled => return self.client_cancels(now, line, head, out),
@@ -246,11 +254,17 @@ impl Slot {
             }
             _ => {}
         }
-        Some(line)
+        Some(line.into())
     }
 
     /// A cancelled request gets no answer. The server is told if it has the request; a new generation never hears of it.
-    fn client_cancels(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+    fn client_cancels(
+        &mut self,
+        now: Instant,
+        line: Passing<'_>,
+        head: &Head,
+        out: &mut Vec<Effect>,
+    ) -> Option<Outgoing> {
         let id = key(&line, head.request_id.as_ref())?;
         if self.cancel_managed(&id, out) {
             return None;
@@ -276,18 +290,18 @@ impl Slot {
             }
         }
         if known {
-            return Some(line);
+            return Some(line.into());
         }
         self.cancel_parked(&id);
         None
     }
 
     /// The client's answer to a question of a server, as the server that asked gets it; nobody else does.
-    pub(super) fn client_answer(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+    pub(super) fn client_answer(&mut self, line: Passing<'_>, head: &Head, out: &mut Vec<Effect>) -> Option<Outgoing> {
         let id = Id::parse(line.get(head.id.clone()?)?)?;
         match self.asks.answered(&id.key, self.life.live()) {
-            Answer::Pass(original) if original.key == id.key => Some(line),
-            Answer::Pass(original) => Some(splice::rewrite_id(&line, head, &original)),
+            Answer::Pass(original) if original.key == id.key => Some(line.into()),
+            Answer::Pass(original) => Some(splice::rewrite_id(&line, head, &original).into()),
             Answer::Swallow | Answer::Unknown => {
                 self.emit_stale("client-answer", out);
                 None

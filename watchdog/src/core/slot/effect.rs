@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 #[cfg(doc)]
 use super::Slot;
+use super::passing::Outgoing;
 use crate::core::ids::{CallId, Generation};
 #[cfg(doc)]
 use crate::core::ledger::Request;
@@ -18,11 +19,11 @@ use crate::wire::head::Method;
 #[derive(Debug)]
 pub enum Effect {
     /// Write a line to the client.
-    Deliver(Bytes),
+    Deliver(Outgoing),
     /// Write a line to the live server.
     Forward {
         /// The line.
-        line: Bytes,
+        line: Outgoing,
         /// The first request in it, as [`Request::seq`]; 0 for a line that is not worth keeping.
         tag: u64,
         /// Whether it may pass lines that wait already.
@@ -82,8 +83,8 @@ impl Effect {
     }
 
     /// Forwards a line that is not worth keeping, in its turn.
-    pub(super) const fn pass(line: Bytes) -> Self {
-        Self::Forward { line, tag: 0, urgent: false }
+    pub(super) fn pass(line: impl Into<Outgoing>) -> Self {
+        Self::Forward { line: line.into(), tag: 0, urgent: false }
     }
 
     /// Whether it changes nothing but what waits to be written, or is told.

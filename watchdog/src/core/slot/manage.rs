@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+use super::passing::{Outgoing, Passing};
 use super::{Effect, Slot};
 use crate::core::inject::{self, Injected, Injection};
 use crate::core::ledger::Request;
@@ -67,16 +68,22 @@ impl Slot {
     }
 
     /// The server's answer to a request, with our tools at the end of a list of tools.
-    pub(super) fn with_tools(&mut self, asked: Method, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Bytes {
+    pub(super) fn with_tools(
+        &mut self,
+        asked: Method,
+        line: Passing<'_>,
+        head: &Head,
+        out: &mut Vec<Effect>,
+    ) -> Outgoing {
         if asked != Method::ToolsList || head.kind != Kind::Result || !self.may_inject() {
-            return line;
+            return line.into();
         }
-        let Some(body) = head.body.clone() else { return line };
+        let Some(body) = head.body.clone() else { return line.into() };
         let result = line.slice(body.clone());
         self.learn_names(&result, out);
         match self.manage.injection.offer(&result) {
-            Some((at, text)) => splice::replace(&line, body.start + at..body.start + at, &text),
-            None => line,
+            Some((at, text)) => splice::replace(&line, body.start + at..body.start + at, &text).into(),
+            None => line.into(),
         }
     }
 
@@ -94,7 +101,7 @@ impl Slot {
     /// Takes a call of one of our tools; gives back any other request.
     pub(super) fn manage(
         &mut self,
-        line: &Bytes,
+        line: &[u8],
         head: &Head,
         request: Box<Request>,
         out: &mut Vec<Effect>,

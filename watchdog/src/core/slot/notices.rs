@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use probe_api::Trigger;
 use serde_json::Value;
 
+use super::passing::Passing;
 use super::{Effect, Slot};
 use crate::config::EventThrottle;
 use crate::core::catalog::ListKind;
@@ -254,11 +254,11 @@ impl Slot {
     }
 
     /// The line goes to the log; the event is given once a process.
-    pub(super) fn emit_stray(&mut self, line: &Bytes, out: &mut Vec<Effect>) {
+    pub(super) fn emit_stray(&mut self, line: Passing<'_>, out: &mut Vec<Effect>) {
         if !std::mem::replace(&mut self.stray_told, true) {
             let bytes = u64::try_from(line.len()).unwrap_or(u64::MAX);
             out.push(Effect::emit(EventKind::StrayStdout { lines: 1, bytes }));
         }
-        out.push(Effect::Stray(line.clone()));
+        out.push(Effect::Stray(line.to_bytes()));
     }
 }

@@ -238,7 +238,7 @@ impl Slot {
         let id = self.own_id();
         let urgent = matches!(purpose, Purpose::Probe(_));
         self.note_own(now, &id, purpose);
-        out.push(Effect::Forward { line: compose::request(&id, method, params), tag: 0, urgent });
+        out.push(Effect::Forward { line: compose::request(&id, method, params).into(), tag: 0, urgent });
     }
 
     fn own_id(&mut self) -> Id {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::client::key;
+use super::passing::Passing;
 use super::{Effect, Slot};
 use crate::core::hold::with_wanted;
 use crate::wire::head::{self, Kind, Scan};
@@ -37,10 +38,10 @@ impl Slot {
                 // The session has changed meanwhile: what it has no batches for any more is said one by one.
                 Some(elements) if !self.session.batches() => {
                     for span in elements {
-                        self.client_says(now, line.slice(span).into(), out);
+                        self.client_says(now, Passing::Kept(&line.slice(span)), out);
                     }
                 }
-                _ => self.client_says(now, line.into(), out),
+                _ => self.client_says(now, Passing::Kept(&line), out),
             }
         }
     }

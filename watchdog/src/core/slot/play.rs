@@ -6,10 +6,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use probe_api::Verdict;
 
-use super::{Effect, Role, Slot};
+use super::{Effect, Outgoing, Role, Slot};
 use crate::config::{ChainMode, OnProbeFailure, Server};
 use crate::core::chain::{Chain, ChainPolicy, Heard, Latches, Link};
 use crate::core::ids::CallId;
@@ -166,17 +165,17 @@ impl Play {
     }
 
     fn say(&mut self, line: String) {
-        self.tell(|slot, now, out| slot.client_line(now, Bytes::from(line), out));
+        self.tell(|slot, now, out| slot.client_told(now, line, out));
     }
 
     /// The client answers a question: whoever asked it hears that, and nobody else.
     fn reply(&mut self, which: usize) {
         let (id, generation, asked, _) = self.book.questions.remove(which);
         let mut out = Vec::new();
-        self.slot.client_line(self.now, Bytes::from(answer_line(&id)), &mut out);
+        self.slot.client_told(self.now, answer_line(&id), &mut out);
         self.slot.settle(self.now, &mut out);
         let forwarded = out.iter().filter_map(|effect| match effect {
-            Effect::Forward { line, .. } => Some(text(line)),
+            Effect::Forward { line: Outgoing::Made(line), .. } => Some(text(line)),
             _ => None,
         });
         let expected = if Some(generation) == self.book.live { vec![answer_line(&asked)] } else { vec![] };

@@ -16,7 +16,7 @@ use crate::wire::id::Id;
 
 impl Slot {
     /// Reads what the tables need to know of a request.
-    pub(super) fn request(&mut self, now: Instant, line: &Bytes, head: &Head) -> Option<Box<Request>> {
+    pub(super) fn request(&mut self, now: Instant, line: &[u8], head: &Head) -> Option<Box<Request>> {
         let id = Id::parse(line.get(head.id.clone()?)?)?;
         let name = if head.method == Method::ToolsCall { text(line, head.name.clone()) } else { None };
         let patience = match head.method {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::client::key;
+use super::passing::{Outgoing, Passing};
 use super::{Effect, ProbeReply, RequestOutcome, Slot};
 use crate::config::StrayStdout;
 use crate::core::ids::Generation;
@@ -23,52 +24,53 @@ use crate::wire::{Span, compose, splice};
 pub(super) const UNREADABLE: &str = "unreadable-answer";
 
 impl Slot {
-    /// One line of a server process.
-    pub fn server_line(&mut self, now: Instant, from: Generation, line: impl Into<Framed>, out: &mut Vec<Effect>) {
+    /// One line of a server process. What comes of it may be this line ([`Outgoing::Given`]).
+    pub fn server_line(&mut self, now: Instant, from: Generation, line: &Framed<'_>, out: &mut Vec<Effect>) {
         if self.hearing != Some(from) {
             return self.emit_stale("server-line", out);
         }
         self.last_byte = Some(now);
-        self.server_says(now, line.into(), out);
+        self.server_says(now, Passing::Given(line), out);
         self.check_due(now, out);
     }
 
-    fn server_says(&mut self, now: Instant, line: Framed, out: &mut Vec<Effect>) {
+    fn server_says(&mut self, now: Instant, line: Passing<'_>, out: &mut Vec<Effect>) {
         let mut scan = Scan::unread();
         line.scan_into(&mut scan);
         match &scan {
             Scan::Message(head) if self.is_stray(&line, head) => {
                 self.sign_of_life();
-                self.stray(&line, out);
+                self.stray(line, out);
             }
             Scan::Message(head) => {
                 self.message_of_life(&line, head);
                 if !line.is_utf8() {
-                    return self.unreadable(now, &line, head, out);
+                    return self.unreadable(now, line, head, out);
                 }
-                if let Some(line) = self.server_message(now, line.into_bytes(), head, out) {
+                if let Some(line) = self.server_message(now, line, head, out) {
                     self.deliver(line, out);
                 }
             }
             Scan::Batch if self.session.batches() && !line.is_utf8() => {
                 self.sign_of_life();
+                let line = line.to_bytes();
                 for span in head::elements(&line).unwrap_or_default() {
                     let element = line.slice(span);
                     if let Scan::Message(head) = head::scan(&element) {
-                        self.unreadable(now, &element, &head, out);
+                        self.unreadable(now, Passing::Kept(&element), &head, out);
                     }
                 }
             }
-            Scan::Batch if self.session.batches() => self.server_batch(now, &line, out),
+            Scan::Batch if self.session.batches() => self.server_batch(now, &line.to_bytes(), out),
             Scan::Batch | Scan::NotAMessage(_) | Scan::NotJson => {
                 self.sign_of_life();
-                self.stray(&line, out);
+                self.stray(line, out);
             }
         }
     }
 
     #[cold]
-    fn stray(&mut self, line: &Bytes, out: &mut Vec<Effect>) {
+    fn stray(&mut self, line: Passing<'_>, out: &mut Vec<Effect>) {
         if self.config.limits.stray_stdout == StrayStdout::Log {
             self.emit_stray(line, out);
         }
@@ -76,7 +78,7 @@ impl Slot {
 
     /// A log line in JSON can look like a message. One that does not say that it is JSON-RPC is a message only if it
     /// answers something.
-    fn is_stray(&self, line: &Bytes, head: &Head) -> bool {
+    fn is_stray(&self, line: &[u8], head: &Head) -> bool {
         let asked = || {
             let id = key(line, head.id.as_ref())?;
             let asked = self.ledger.contains(&id) || self.own.contains(&id) || self.listens.contains(&id);
@@ -88,9 +90,9 @@ impl Slot {
     /// A message that is not UTF-8, which MCP demands: clients that decode strictly would break on it. Whoever waits for
     /// it as an answer is told.
     #[cold]
-    fn unreadable(&mut self, now: Instant, line: &Bytes, head: &Head, out: &mut Vec<Effect>) {
+    fn unreadable(&mut self, now: Instant, line: Passing<'_>, head: &Head, out: &mut Vec<Effect>) {
         self.stray(line, out);
-        if let Some(id) = head::id_at(line, head.id.as_ref()).filter(|_| head.method == Method::None) {
+        if let Some(id) = head::id_at(&line, head.id.as_ref()).filter(|_| head.method == Method::None) {
             self.answer_dropped(now, &id, Code::ServerDisconnected, UNREADABLE, out);
         }
     }
@@ -154,10 +156,10 @@ impl Slot {
     pub(super) fn server_message(
         &mut self,
         now: Instant,
-        line: Bytes,
+        line: Passing<'_>,
         head: &Head,
         out: &mut Vec<Effect>,
-    ) -> Option<Bytes> {
+    ) -> Option<Outgoing> {
         match head.kind {
             Kind::Result | Kind::Error => self.server_answer(now, line, head, out),
             Kind::Request => Some(self.server_asks(now, line, head)),
@@ -179,10 +181,16 @@ impl Slot {
         self.own.answered(id).or_else(|| self.own.answered(&self.session.meant_by(id)?))
     }
 
-    fn server_answer(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+    fn server_answer(
+        &mut self,
+        now: Instant,
+        line: Passing<'_>,
+        head: &Head,
+        out: &mut Vec<Effect>,
+    ) -> Option<Outgoing> {
         let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else {
             // The server could not read a request, and says so without its id: the client may want to know.
-            return (head.kind == Kind::Error).then_some(line);
+            return (head.kind == Kind::Error).then(|| line.into());
         };
         let ok = head.kind == Kind::Result;
         if let Some(request) = self.request_answered(&id.key) {
@@ -204,11 +212,11 @@ impl Slot {
         &mut self,
         now: Instant,
         id: &Id,
-        line: Bytes,
+        line: Passing<'_>,
         ok: bool,
         body: Option<Span>,
         out: &mut Vec<Effect>,
-    ) -> Option<Bytes> {
+    ) -> Option<Outgoing> {
         if let Some(own) = self.own_answered(&id.key) {
             self.own_answer(now, own, ok, body_of(&line, body), out);
             return None;
@@ -216,11 +224,11 @@ impl Slot {
         match self.listens.answered(&id.key, !ok) {
             Some(End::Deliver) => {
                 Self::listen_ended(outcome(ok), out);
-                Some(line)
+                Some(line.into())
             }
             Some(End::Withdraw(id)) => {
                 Self::listen_ended(RequestOutcome::Refused, out);
-                Some(compose::cancelled(&id, "the new server process refused the subscription"))
+                Some(compose::cancelled(&id, "the new server process refused the subscription").into())
             }
             None => {
                 self.ledger.answered_late(&id.key);
@@ -266,18 +274,24 @@ impl Slot {
 
     /// A question of the server. Under an id that the client has still to answer it goes out under another one.
     #[inline(never)]
-    fn server_asks(&mut self, now: Instant, line: Bytes, head: &Head) -> Bytes {
-        let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else { return line };
+    fn server_asks(&mut self, now: Instant, line: Passing<'_>, head: &Head) -> Outgoing {
+        let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else { return line.into() };
         let token = key(&line, head.meta_progress_token.as_ref());
-        let Some(generation) = self.hearing else { return line };
+        let Some(generation) = self.hearing else { return line.into() };
         match self.asks.asked(now, generation, &id, token) {
-            Some(replacement) => splice::rewrite_id(&line, head, &replacement),
-            None => line,
+            Some(replacement) => splice::rewrite_id(&line, head, &replacement).into(),
+            None => line.into(),
         }
     }
 
     #[inline(never)]
-    fn server_notification(&mut self, now: Instant, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+    fn server_notification(
+        &mut self,
+        now: Instant,
+        line: Passing<'_>,
+        head: &Head,
+        out: &mut Vec<Effect>,
+    ) -> Option<Outgoing> {
         match head.method {
             Method::Progress => {
                 let token = key(&line, head.progress_token.as_ref());
@@ -288,14 +302,14 @@ impl Slot {
                 if let Some(chain) = &mut self.chain {
                     chain.progress = true;
                 }
-                Some(line)
+                Some(line.into())
             }
             Method::Cancelled => self.server_cancels(line, head, out),
             Method::SubscriptionsAcknowledged => {
                 let id = key(&line, head.meta_subscription_id.as_ref());
                 let filter = || notifications_of(head.params.clone().and_then(|span| line.get(span)));
                 match id.and_then(|id| self.listens.acknowledged(&id, filter())) {
-                    Some(Acknowledgement::Deliver) => Some(line),
+                    Some(Acknowledgement::Deliver) => Some(line.into()),
                     Some(Acknowledgement::Swallow) => None,
                     // The client has closed it.
                     None => {
@@ -307,31 +321,32 @@ impl Slot {
             Method::TasksStatus => {
                 let params = head.params.clone().and_then(|span| line.get(span));
                 self.planned.tasks.told(now, params.unwrap_or_default());
-                Some(line)
+                Some(line.into())
             }
             // In the stateless era log messages belong to a request in flight.
             Method::Message if self.session.era() == Era::Stateless && self.ledger.is_empty() => None,
             _ => match key(&line, head.meta_subscription_id.as_ref()) {
                 // A notification for a stream that is closed would be a protocol violation.
                 Some(id) if !self.listens.contains(&id) => None,
-                _ => Some(line),
+                _ => Some(line.into()),
             },
         }
     }
 
     /// The server withdraws a question, or ends a listen stream. Nothing else is its to cancel.
-    fn server_cancels(&mut self, line: Bytes, head: &Head, out: &mut Vec<Effect>) -> Option<Bytes> {
+    fn server_cancels(&mut self, line: Passing<'_>, head: &Head, out: &mut Vec<Effect>) -> Option<Outgoing> {
         let span = head.request_id.clone()?;
         let id = Id::parse(line.get(span.clone())?)?;
         let generation = self.hearing?;
         if let Some(known) = self.asks.withdrawn(generation, &id.key) {
-            return Some(if known.key == id.key { line } else { splice::replace(&line, span, &known.raw()) });
+            let same = known.key == id.key;
+            return Some(if same { line.into() } else { splice::replace(&line, span, &known.raw()).into() });
         }
         let ended = self.listens.closed(&id.key);
         if ended {
             Self::listen_ended(RequestOutcome::Cancelled, out);
         }
-        ended.then_some(line)
+        ended.then(|| line.into())
     }
 
     /// A good answer: whatever was wrong with its health is over.

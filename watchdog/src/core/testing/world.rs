@@ -18,7 +18,7 @@ use crate::config::Server;
 use crate::core::chain::{Chain, ChainPolicy, Heard, Latches, Link};
 use crate::core::ending::Ending;
 use crate::core::ids::{CallId, Generation};
-use crate::core::slot::{Count, Effect, Lost, ProbeReply, Role, Slot};
+use crate::core::slot::{Count, Effect, Lost, Outgoing, ProbeReply, Role, Slot};
 use crate::events::EventKind;
 use crate::exit::Exit;
 
@@ -161,8 +161,8 @@ impl World {
 
     fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Deliver(line) => self.client.push(text(&line)),
-            Effect::Forward { line, tag, .. } => {
+            Effect::Deliver(Outgoing::Made(line)) => self.client.push(text(&line)),
+            Effect::Forward { line: Outgoing::Made(line), tag, .. } => {
                 let process = self.process().unwrap_or_else(|| panic!("nobody is there for {}", text(&line)));
                 assert_eq!(process.life, Life::Running, "written to a process that was torn down: {}", text(&line));
                 process.got.push(text(&line));
@@ -171,6 +171,7 @@ impl World {
                     self.unsent.push((tag, line));
                 }
             }
+            Effect::Deliver(Outgoing::Given) | Effect::Forward { line: Outgoing::Given, .. } => panic!("it was lent"),
             Effect::Spawn(generation) => {
                 assert!(self.processes.iter().all(|process| process.life == Life::Gone), "two process trees");
                 let script = self.next.pop_front().unwrap_or_else(|| self.script.clone());
@@ -242,9 +243,7 @@ impl World {
                 match process.script.react(&line) {
                     None => {}
                     Some(Reaction::Dies) => self.lose(Lost { ending: Some(Ending::Code(1)), ..Lost::default() }),
-                    Some(Reaction::Says(line)) => {
-                        self.slot.server_line(now, generation, Bytes::from(line), &mut self.effects)
-                    }
+                    Some(Reaction::Says(line)) => self.slot.server_told(now, generation, line, &mut self.effects),
                 }
             }
             _ => return false,
@@ -272,7 +271,7 @@ impl World {
 
     /// The client sends a line.
     pub(crate) fn say(&mut self, line: &str) {
-        self.tell(|slot, now, out| slot.client_line(now, Bytes::copy_from_slice(line.as_bytes()), out));
+        self.tell(|slot, now, out| slot.client_told(now, line.to_owned(), out));
     }
 
     /// The client sends a request without parameters.
@@ -350,7 +349,7 @@ impl World {
     pub(crate) fn server_of_says(&mut self, generation: Generation, line: &str) {
         self.tell(|slot, now, out| {
             slot.heard(now, generation);
-            slot.server_line(now, generation, Bytes::copy_from_slice(line.as_bytes()), out);
+            slot.server_told(now, generation, line.to_owned(), out);
         });
     }
 

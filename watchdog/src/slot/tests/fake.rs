@@ -11,6 +11,7 @@ use crate::back::runtime::{Back, News, Runtime};
 use crate::back::{StartError, facts};
 use crate::config::Server;
 use crate::telemetry::LogHandle;
+use crate::wire::framed::Framed;
 use crate::wire::lines::Line;
 
 #[derive(Default)]
@@ -35,7 +36,7 @@ impl State {
 
 /// Answers the opening and pings, and says what else it is told to.
 #[derive(Clone, Default)]
-pub(super) struct Fake(Arc<Mutex<State>>);
+pub(super) struct Fake(Arc<Mutex<State>>, Bytes);
 
 impl Fake {
     /// How often the system was asked about its processes.
@@ -80,12 +81,12 @@ impl Runtime for Fake {
         Poll::Pending
     }
 
-    fn next_line(&mut self) -> Option<Line> {
-        let line = self.0.lock().unwrap().lines.pop_front()?;
-        Some(Line::Whole(Bytes::from(line).into()))
+    fn next_line(&mut self) -> Option<Line<'_>> {
+        self.1 = self.0.lock().unwrap().lines.pop_front()?.into();
+        Some(Line::Whole((&self.1).into()))
     }
 
-    fn send(&mut self, line: Bytes, _: u64, _: bool) {
+    fn send(&mut self, line: Framed<'_>, _: u64, _: bool) {
         let message: serde_json::Value = serde_json::from_slice(&line).unwrap();
         if message["method"] == "initialize" {
             self.say(&format!(

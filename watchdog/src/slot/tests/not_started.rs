@@ -16,6 +16,7 @@ use crate::core::slot::Role;
 use crate::core::testing::{INITIALIZE, millis, secs, server as usual};
 use crate::event_loop::Watcher;
 use crate::telemetry::LogHandle;
+use crate::wire::framed::Framed;
 use crate::wire::lines::Line;
 
 /// What a process was given that answers nothing.
@@ -27,12 +28,12 @@ impl Runtime for Given {
         Poll::Pending
     }
 
-    fn next_line(&mut self) -> Option<Line> {
+    fn next_line(&mut self) -> Option<Line<'_>> {
         None
     }
 
-    fn send(&mut self, line: Bytes, _: u64, _: bool) {
-        self.0.lock().unwrap().push(line);
+    fn send(&mut self, line: Framed<'_>, _: u64, _: bool) {
+        self.0.lock().unwrap().push(line.to_bytes());
     }
 
     fn flush(&mut self, _: &mut Context<'_>) {}

@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
-use super::reference::{reference, split};
+use super::reference::{Owned, all, reference, split};
 use super::*;
 use crate::wire::id::Id;
 
-fn whole(text: &str) -> Line {
-    Line::Whole(Bytes::copy_from_slice(text.as_bytes()).into())
+fn whole(text: &str) -> Owned {
+    Owned::Whole(text.into())
 }
 
 #[test]
@@ -27,19 +27,24 @@ fn the_limit_counts_the_content_alone() {
     for pieces in [vec![], vec![1; stream.len()]] {
         let (lines, _) = split(stream, 5, pieces);
         assert_eq!(lines[0], whole("12345"));
-        assert!(matches!(&lines[1], Line::TooLong(Oversized { len: 6, messages }) if messages.is_empty()));
+        assert!(matches!(&lines[1], Owned::TooLong(Oversized { len: 6, messages }) if messages.is_empty()));
         assert_eq!(lines[2], whole("12345"));
     }
 }
 
 #[test]
-fn a_line_is_not_copied() {
-    let mut lines = Lines::new(1000);
-    lines.spare(64).extend_from_slice(b"one\ntwo\n");
-    let start = lines.buffer.as_ptr();
-    let Some(Line::Whole(first)) = lines.next() else { panic!("a line") };
-    let Some(Line::Whole(second)) = lines.next() else { panic!("a line") };
-    assert_eq!((first.as_ptr(), second.as_ptr()), (start, start.wrapping_add(4)));
+fn a_line_is_not_copied_and_a_long_one_can_be_shared() {
+    for long in [false, true] {
+        let text = "x".repeat(if long { SHORT + 1 } else { SHORT });
+        let mut lines = Lines::new(usize::MAX);
+        lines.spare(64).extend_from_slice(format!("{text}\n{text}\n").as_bytes());
+        let start = lines.buffer.as_ptr();
+        for place in [start, start.wrapping_add(text.len() + 1)] {
+            let Some(Line::Whole(line)) = lines.next() else { panic!("a line") };
+            assert_eq!(line.as_ptr(), place);
+            assert_eq!(line.to_bytes().as_ptr() == place, long);
+        }
+    }
 }
 
 #[test]
@@ -57,7 +62,7 @@ fn an_oversized_line_streams_by_in_bounded_memory_and_its_id_is_found_at_its_end
     for piece in stream.chunks(READ) {
         lines.spare(READ).extend_from_slice(piece);
         assert!(lines.buffer.capacity() <= 2 * (MAX + READ) + UNCOUNTED, "{}", lines.buffer.capacity());
-        found.extend(&mut lines);
+        found.extend(all(&mut lines));
         fed += length(piece.len());
         if found.is_empty() {
             assert_eq!(lines.partial_len(), fed);
@@ -65,7 +70,7 @@ fn an_oversized_line_streams_by_in_bounded_memory_and_its_id_is_found_at_its_end
     }
     let request = OversizedMessage { id: Some(Id::text("last")), kind: OversizedKind::Request };
     let oversized = Oversized { len, messages: vec![request] };
-    assert_eq!(found, [Line::TooLong(oversized), whole("{}")]);
+    assert_eq!(found, [Owned::TooLong(oversized), whole("{}")]);
     assert!(lines.buffer.capacity() <= 2 * READ);
 }
 
@@ -79,7 +84,9 @@ fn of_a_line_that_comes_in_several_reads_it_is_known_what_it_is() {
         let mut known = Vec::new();
         for piece in format!("{}{{}}\n{}", long(size), long(10)).as_bytes().chunks(read) {
             lines.spare(64).extend_from_slice(piece);
-            known.extend(lines.by_ref().map(|line| matches!(line, Line::Whole(line) if line.seen.is_some())));
+            while let Some(line) = lines.next() {
+                known.push(matches!(line, Line::Whole(line) if line.seen.is_some()));
+            }
         }
         known
     };
@@ -99,34 +106,55 @@ fn the_buffer_shrinks_after_a_large_line() {
     assert!(matches!(lines.next(), Some(Line::Whole(line)) if line.len() == 20 << 20));
     assert!(lines.buffer.capacity() < 1024);
     lines.spare(64).extend_from_slice(b"\n");
-    assert_eq!(lines.next(), Some(whole("rest")));
-}
-
-/// Reads one line of 100 bytes with its end; where it was put.
-fn read_100(lines: &mut Lines) -> (usize, Line) {
-    let buffer = lines.spare(64 << 10);
-    let place = buffer.spare_capacity_mut().as_ptr().addr();
-    buffer.extend_from_slice(&[b'x'; 99]);
-    buffer.extend_from_slice(b"\n");
-    (place, lines.next().expect("it has ended"))
+    assert_eq!(all(&mut lines), [whole("rest")]);
 }
 
 #[test]
-fn a_buffer_is_used_from_its_beginning_once_it_is_worn_and_nobody_has_its_lines() {
+fn a_long_line_is_let_go_once_the_next_one_is_asked_for() {
+    let mut lines = Lines::new(usize::MAX);
+    for end in ["", "{}\n", "{"] {
+        lines.spare(64).extend_from_slice(format!("{}\n{end}", "x".repeat(SHORT + 1)).as_bytes());
+        let line = lines.next().map(|line| match line {
+            Line::Whole(line) => line.to_bytes(),
+            Line::TooLong(_) => panic!("there is no limit"),
+        });
+        assert!(line.as_ref().is_some_and(|line| !line.is_unique()));
+        _ = lines.next();
+        assert!(lines.long.is_none());
+        _ = lines.finish();
+        assert!(line.is_some_and(|line| line.is_unique()));
+    }
+}
+
+#[test]
+fn a_buffer_whose_lines_were_given_is_used_from_its_beginning() {
     let mut lines = Lines::new(1000);
-    let (begin, _) = read_100(&mut lines);
-    let worn = WORN.div_ceil(100);
-    for count in 1..40 {
-        let (place, _) = read_100(&mut lines);
-        assert_eq!(place - begin, count % worn * 100, "line {count}");
+    let mut places = Vec::new();
+    for text in ["one\n", "two\nthr", "ee\n", "four\n"] {
+        let buffer = lines.spare(64 << 10);
+        places.push(buffer.spare_capacity_mut().as_ptr().addr());
+        buffer.extend_from_slice(text.as_bytes());
+        _ = all(&mut lines);
     }
-    let (_, held) = read_100(&mut lines);
-    let (last, _) = read_100(&mut lines);
-    for count in 1..40 {
-        assert_eq!(read_100(&mut lines).0 - last, count * 100, "a line is held");
+    let begin = places[0];
+    assert_eq!(places, [begin, begin, begin + 7, begin]);
+}
+
+#[test]
+fn a_line_that_goes_on_is_moved_only_for_want_of_room() {
+    let mut lines = Lines::new(usize::MAX);
+    let mut places = std::collections::HashSet::new();
+    lines.spare(1000).extend_from_slice(b"{}\n");
+    _ = all(&mut lines);
+    for _ in 0..1000 {
+        let buffer = lines.spare(1000);
+        buffer.extend_from_slice(&[b'x'; 1000]);
+        places.insert(buffer.as_ptr());
+        _ = all(&mut lines);
     }
-    drop(held);
-    assert_eq!(read_100(&mut lines).0, begin);
+    assert!(places.len() < 10, "{}", places.len());
+    lines.spare(1000).extend_from_slice(b"\n");
+    assert_eq!(all(&mut lines), [whole(&"x".repeat(1_000_000))]);
 }
 
 #[test]
@@ -136,7 +164,7 @@ fn after_the_end_it_starts_anew() {
     assert_eq!(lines.next(), None);
     assert_eq!((lines.partial_len(), lines.finish(), lines.partial_len()), (8, 8, 0));
     lines.spare(64).extend_from_slice(b"{}\n");
-    assert_eq!(lines.next(), Some(whole("{}")));
+    assert_eq!(all(&mut lines), [whole("{}")]);
     assert_eq!(lines.finish(), 0);
 }
 

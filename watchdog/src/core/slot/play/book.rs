@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::lines::{elements, id_key, span_text, text};
 use crate::core::ids::Generation;
-use crate::core::slot::{Count, Effect, RequestOutcome, Slot};
+use crate::core::slot::{Count, Effect, Outgoing, RequestOutcome, Slot};
 use crate::core::testing::{raw_id, value};
 use crate::events::EventKind;
 use crate::wire::head::Method;
@@ -109,11 +109,12 @@ impl Book {
                 self.connected = false;
                 self.orphan(now, generation);
             }
-            Effect::Forward { line, tag, .. } => self.forwarded(&line, tag),
-            Effect::Deliver(line) => {
+            Effect::Forward { line: Outgoing::Made(line), tag, .. } => self.forwarded(&line, tag),
+            Effect::Deliver(Outgoing::Made(line)) => {
                 assert!(!self.exited, "a word after the last");
                 self.delivered(now, &text(&line));
             }
+            Effect::Deliver(Outgoing::Given) | Effect::Forward { line: Outgoing::Given, .. } => panic!("it was lent"),
             Effect::StartChain { generation, .. } => {
                 assert_eq!((self.chain.replace(generation), self.live), (None, Some(generation)));
             }

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
-
 use super::Play;
 use super::lines::{elements, reaction, text};
 use super::step::Step;
@@ -61,7 +59,7 @@ impl Play {
         let Some(live) = self.book.live else { return };
         self.tell(|slot, now, out| {
             slot.heard(now, live);
-            slot.server_line(now, live, Bytes::from(line), out);
+            slot.server_told(now, live, line, out);
         });
     }
 
@@ -102,7 +100,7 @@ impl Play {
         ] {
             let mut out = Vec::new();
             self.slot.heard(self.now, ghost);
-            self.slot.server_line(self.now, ghost, Bytes::from(line), &mut out);
+            self.slot.server_told(self.now, ghost, line, &mut out);
             self.slot.settle(self.now, &mut out);
             self.slot.lost(self.now, ghost, Lost::default(), &mut out);
             self.slot.settle(self.now, &mut out);

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use nix::time::ClockId;
 
 use crate::config::OnCall;
@@ -207,7 +206,7 @@ fn a_batch_is_a_sign_of_life_like_any_other_line() {
     world.advance(secs(40));
     let generation = world.generation();
     let batch = r#"[{"jsonrpc":"2.0","method":"notifications/message"}]"#;
-    world.tell(|slot, now, out| slot.server_line(now, generation, Bytes::from(batch), out));
+    world.tell(|slot, now, out| slot.server_told(now, generation, batch, out));
     world.probe_meets_silence();
     world.gone();
     assert_eq!(world.generation().0, 1, "it writes");

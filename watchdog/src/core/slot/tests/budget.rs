@@ -1,7 +1,5 @@
 //! A server that does not come back: delays, budgets, and what requests meet meanwhile.
 
-use bytes::Bytes;
-
 use crate::config::{Delays, OnCall, Server, Start};
 use crate::core::testing::{INITIALIZE, Script, World, call_line, millis, refused, secs, stateless};
 use crate::exit::Exit;
@@ -286,7 +284,7 @@ fn what_a_program_may_have_read_that_ran_for_a_moment_perhaps_is_given_to_no_oth
             let call = stateless("1", "tools/call", r#""name":"t","#);
             world.tell(|slot, now, out| {
                 slot.enable(now, out);
-                slot.client_line(now, Bytes::copy_from_slice(call.as_bytes()), out);
+                slot.client_told(now, call.clone(), out);
                 let generation = slot.lifecycle().live().expect("it is being started");
                 slot.cannot_start(now, generation, "broken pipe".to_owned(), Exit::Internal, may_have_run, out);
             });

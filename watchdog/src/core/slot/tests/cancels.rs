@@ -1,7 +1,5 @@
 //! Cancelled requests, and what comes too late.
 
-use bytes::Bytes;
-
 use crate::config::StrayStdout;
 use crate::core::testing::{Script, World, answer_line, call_line, cancel_line, id, refused, secs};
 use crate::wire::lines::{Oversized, OversizedKind, OversizedMessage};
@@ -143,7 +141,7 @@ const WAYS: [fn(&mut World, &str); 4] = [
     |world, id| {
         let line = [answer_line(id).replace("{}}", "\"").as_bytes(), b"\xff\"}"].concat();
         let generation = world.generation();
-        world.tell(|slot, now, out| slot.server_line(now, generation, Bytes::from(line), out));
+        world.tell(|slot, now, out| slot.server_told(now, generation, line, out));
     },
     |world, raw| {
         let answer = OversizedMessage { id: Some(id(raw)), kind: OversizedKind::Response };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use crate::config::{Delays, OnCall, OnUnhealthy};
-use crate::core::slot::Effect;
+use crate::core::slot::{Effect, Outgoing};
 use crate::core::testing::{INITIALIZE, Script, World, call_line, refused, secs, stateless};
 use crate::exit::Exit;
 
@@ -17,7 +17,7 @@ fn welcome(id: &str, version: &str) -> String {
 fn server_writes(world: &mut World, line: &[u8]) {
     let generation = world.generation();
     world.tell(|slot, now, out| {
-        slot.server_line(now, generation, Bytes::copy_from_slice(line), out);
+        slot.server_told(now, generation, Bytes::copy_from_slice(line), out);
         out.retain(|effect| !matches!(effect, Effect::Stray(_)));
     });
 }
@@ -92,7 +92,7 @@ fn what_was_never_given_to_the_server_is_not_said_to_be_sent_at_the_end_either()
     let sent: Vec<_> = out
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Deliver(line) => Some(serde_json::from_slice::<serde_json::Value>(line).unwrap()),
+            Effect::Deliver(Outgoing::Made(line)) => Some(serde_json::from_slice::<serde_json::Value>(line).unwrap()),
             _ => None,
         })
         .map(|answer| (answer["id"].clone(), answer["error"]["data"]["sent"].clone()))

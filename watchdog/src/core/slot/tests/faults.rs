@@ -361,7 +361,7 @@ fn anything_else_that_the_server_writes_does() {
     let line = |text: &str| {
         let mut world = half_way();
         let line = Bytes::copy_from_slice(text.as_bytes());
-        world.tell(|slot, now, out| slot.server_line(now, generation, line, out));
+        world.tell(|slot, now, out| slot.server_told(now, generation, line, out));
         world
     };
     let message = line(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"still here"}}"#);
@@ -442,7 +442,7 @@ fn a_client_that_does_not_ask_is_not_waited_for() {
     world.tell(|slot, now, out| slot.client_eof(now, out));
     assert_eq!(world.exit, Some(Exit::NotFound));
 
-    let mut world = not_found(|slot, now, out| slot.client_line(now, Bytes::from_static(INITIALIZE.as_bytes()), out));
+    let mut world = not_found(|slot, now, out| slot.client_told(now, INITIALIZE, out));
     refused(&world.client_got_one(), "0.0", -31005);
     assert_eq!(world.exit, Some(Exit::NotFound));
 }
@@ -454,7 +454,7 @@ fn server_writes(world: &mut World, line: &[u8]) -> Vec<Bytes> {
     let generation = world.generation();
     let mut strays = Vec::new();
     world.tell(|slot, now, out| {
-        slot.server_line(now, generation, Bytes::copy_from_slice(line), out);
+        slot.server_told(now, generation, Bytes::copy_from_slice(line), out);
         let (logged, others) = std::mem::take(out).into_iter().partition(|effect| matches!(effect, Effect::Stray(_)));
         let logged: Vec<_> = logged;
         *out = others;
@@ -531,7 +531,7 @@ fn bytes_of_the_client_that_are_no_text_never_reach_the_server() {
         b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{\"x\":\"\xc3\"}}",
     ];
     for line in lines {
-        world.tell(|slot, now, out| slot.client_line(now, Bytes::copy_from_slice(line), out));
+        world.tell(|slot, now, out| slot.client_told(now, Bytes::copy_from_slice(line), out));
         let answer = value(&world.client_got_one());
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&(-32700).into(), &serde_json::Value::Null));
     }

@@ -20,6 +20,7 @@ use crate::core::slot::Lost;
 use crate::core::testing::{millis, secs};
 use crate::exit::Exit;
 use crate::telemetry::LogHandle;
+use crate::wire::framed::Framed;
 use crate::wire::lines::Line;
 
 /// Makes them.
@@ -74,7 +75,9 @@ struct Process {
     /// Lines that it has not read.
     outbox: VecDeque<(Bytes, u64)>,
     /// Lines that it has said.
-    lines: VecDeque<Line>,
+    lines: VecDeque<Bytes>,
+    /// The one of them that is lent.
+    lent: Bytes,
     stage: Stage,
     started: bool,
     /// It has answered the handshake.
@@ -98,6 +101,7 @@ impl Process {
             sleep: Box::pin(sleep_until(Instant::now())),
             outbox: VecDeque::new(),
             lines: VecDeque::new(),
+            lent: Bytes::new(),
             stage: Stage::Serving,
             started: false,
             ready: false,
@@ -244,7 +248,7 @@ impl Process {
             Act::Say(line) => {
                 self.log(&format!("says {line}"));
                 self.forget_answered(&line);
-                self.lines.push_back(Line::Whole(Bytes::from(line).into()));
+                self.lines.push_back(line.into());
                 Some(News::Read { spent: false })
             }
             Act::Hang => {
@@ -321,11 +325,13 @@ impl Runtime for Process {
         }
     }
 
-    fn next_line(&mut self) -> Option<Line> {
-        self.lines.pop_front()
+    fn next_line(&mut self) -> Option<Line<'_>> {
+        self.lent = self.lines.pop_front()?;
+        Some(Line::Whole((&self.lent).into()))
     }
 
-    fn send(&mut self, line: Bytes, tag: u64, urgent: bool) {
+    fn send(&mut self, line: Framed<'_>, tag: u64, urgent: bool) {
+        let line = line.to_bytes();
         if urgent { self.outbox.push_front((line, tag)) } else { self.outbox.push_back((line, tag)) }
     }
 
