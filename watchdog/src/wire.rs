@@ -13,6 +13,7 @@ pub mod splice;
 
 mod ahead;
 mod blocks;
+mod line_feed;
 mod method;
 mod number;
 mod outline;

@@ -28,8 +28,18 @@ pub(super) struct Nesting {
     pub(super) curly: u64,
 }
 
+/// What matters before a message is read; one bit a byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Framing {
+    pub(super) line_feeds: u64,
+    /// What is not ASCII.
+    pub(super) beyond_ascii: u64,
+}
+
 /// How a block is read.
 pub(super) trait Kernel: Copy {
+    /// Line feeds, and what is not ASCII.
+    fn framing(self, block: &[u8; BLOCK]) -> Framing;
     /// Quotes and backslashes.
     fn quoting(self, block: &[u8; BLOCK]) -> Quoting;
     /// Brackets.
@@ -95,6 +105,14 @@ impl Quoting {
     #[inline(always)]
     pub(super) const fn behind(self, count: usize) -> Self {
         Self { quotes: self.quotes >> count, backslashes: self.backslashes >> count }
+    }
+}
+
+impl Framing {
+    /// Without the first so many bytes.
+    #[inline(always)]
+    pub(super) const fn behind(self, count: usize) -> Self {
+        Self { line_feeds: self.line_feeds >> count, beyond_ascii: self.beyond_ascii >> count }
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Framed<'a> {
     /// The same, where it is in memory that can be shared.
     shared: Option<&'a Bytes>,
     pub(super) seen: Option<&'a Seen>,
+    /// Whether all of it is known to be ASCII.
+    ascii: bool,
 }
 
 /// What was found in a line.
@@ -33,14 +35,14 @@ impl Seen {
 }
 
 impl<'a> Framed<'a> {
-    /// One that can be had only as a copy.
-    pub(super) const fn lent(text: &'a [u8]) -> Self {
-        Self { text, shared: None, seen: None }
+    /// One that can be had only as a copy, and whether it is known to be ASCII.
+    pub(super) const fn lent(text: &'a [u8], ascii: bool) -> Self {
+        Self { text, shared: None, seen: None, ascii }
     }
 
     /// One that can be shared.
     pub(super) fn shared(line: &'a Bytes, seen: Option<&'a Seen>) -> Self {
-        Self { text: line, shared: Some(line), seen }
+        Self { text: line, shared: Some(line), seen, ascii: false }
     }
 
     /// Reads what [`head::scan`] finds in it into a [`Scan::unread`], which is not moved again: a head takes as long to move as
@@ -57,7 +59,7 @@ impl<'a> Framed<'a> {
     #[must_use]
     #[inline]
     pub fn is_utf8(&self) -> bool {
-        self.seen.map_or_else(|| head::is_utf8(self.text), |seen| seen.is_utf8)
+        self.ascii || self.seen.map_or_else(|| head::is_utf8(self.text), |seen| seen.is_utf8)
     }
 
     /// The line, for who keeps it: shared where that is possible, or else copied.

@@ -125,7 +125,7 @@ pub fn bytes_at<'a>(line: &'a [u8], span: Option<&Span>) -> Option<&'a [u8]> {
 #[must_use]
 #[inline]
 pub fn id_at(line: &[u8], span: Option<&Span>) -> Option<Id> {
-    Id::parse(bytes_at(line, span)?)
+    Id::at(line, span?)
 }
 
 /// The text at a span of that line, unescaped; `None` where there is no string. What is not text becomes U+FFFD.

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::Span;
 use super::number::{self, Number};
 use super::text::{self, Text};
+use super::word;
 
 /// The value of an id, for comparison. `1`, `1.0` and `1e0` are one value, `"a"` and `"\u0061"` too; `1` and `"1"` differ.
 #[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,6 +77,20 @@ pub struct Id {
 }
 
 impl Id {
+    /// Reads the id at a span of a line, as [`Id::parse`] does.
+    #[must_use]
+    #[inline]
+    pub fn at(line: &[u8], span: &Span) -> Option<Self> {
+        // Nearly all are numbers of a few digits, and something stands behind them.
+        if (1..=8).contains(&span.len())
+            && let Some(word) = line.get(span.start..).and_then(word::first)
+            && let Some(value) = word::number(word, span.len())
+        {
+            return Some(Self::from_int(value.into()));
+        }
+        Self::parse(line.get(span.clone())?)
+    }
+
     /// Reads an id from its JSON text. `None` for `null`, and for what is neither a number nor a string.
     #[must_use]
     #[inline]

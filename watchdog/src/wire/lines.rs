@@ -1,11 +1,11 @@
 //! Framing: bytes as they are read become lines, without a copy, and in bounded memory.
 
 use bytes::{Buf, Bytes, BytesMut};
-use memchr::memchr;
 
 use super::Span;
 use super::ahead::Ahead;
 use super::framed::{Framed, Seen};
+use super::line_feed;
 use super::outline::Outline;
 pub use super::outline::{OversizedKind, OversizedMessage};
 
@@ -71,7 +71,11 @@ struct Long {
 /// Where a line is.
 enum Found {
     /// In the buffer.
-    Short(Span),
+    Short {
+        place: Span,
+        /// Whether all of it is known to be ASCII.
+        ascii: bool,
+    },
     /// In [`Lines::long`].
     Long,
     TooLong(Oversized),
@@ -166,7 +170,7 @@ impl Lines {
     #[inline(never)]
     fn next_line(&mut self) -> Option<Line<'_>> {
         Some(match self.find()? {
-            Found::Short(span) => Line::Whole(Framed::lent(&self.buffer[span])),
+            Found::Short { place, ascii } => Line::Whole(Framed::lent(&self.buffer[place], ascii)),
             Found::Long => {
                 let long = self.long.as_ref()?;
                 Line::Whole(Framed::shared(&long.line, long.seen.as_ref()))
@@ -179,12 +183,12 @@ impl Lines {
     fn find(&mut self) -> Option<Found> {
         loop {
             let from = self.begin.max(self.searched);
-            let Some(more) = memchr(b'\n', &self.buffer[from..]) else {
+            let Some(found) = line_feed::first(&self.buffer[from..]) else {
                 self.searched = self.buffer.len();
                 self.wait();
                 return None;
             };
-            let (begin, end) = (self.begin, from + more);
+            let (begin, end) = (self.begin, from + found.at);
             if end - begin > SHORT.min(self.max_line) || self.discarded.is_some() {
                 match self.take_long(end - begin) {
                     None => continue,
@@ -195,7 +199,7 @@ impl Lines {
             let text = content(&self.buffer[begin..end]);
             let place = begin + text.start..begin + text.end;
             if !is_blank(&self.buffer[place.clone()]) {
-                return Some(Found::Short(place));
+                return Some(Found::Short { place, ascii: found.ascii && from == begin });
             }
         }
     }

@@ -60,8 +60,28 @@ pub(super) const fn integer(word: u64) -> Option<usize> {
     if is_whole && matches!(word as u8, b'1'..=b'9') { Some((bits / 8) as usize) } else { None }
 }
 
+/// The value of the canonical decimal number that is spelled by so many bytes at the beginning of a word, one to eight.
+#[inline(always)]
+pub(super) const fn number(word: u64, length: usize) -> Option<u32> {
+    // The first digit is the lowest byte: moved up, those before it are zeros.
+    let digits = (word ^ (ONES * 0x30)) << (64 - 8 * length);
+    // With 0x76 more, all but a digit have the highest bit.
+    let others = (digits | digits.wrapping_add(ONES * 0x76)) & HIGHS;
+    if others != 0 || (word as u8 == b'0' && length > 1) {
+        return None;
+    }
+    // Neighbours are joined three times, each pair of numbers by one multiplication.
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
+    let every_other = 0x0000_00FF_0000_00FF;
+    let upper = (pairs & every_other).wrapping_mul(100 + (1_000_000 << 32));
+    let lower = (pairs >> 16 & every_other).wrapping_mul(1 + (10_000 << 32));
+    Some((upper.wrapping_add(lower) >> 32) as u32)
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -123,6 +143,30 @@ mod tests {
             "1",
         ] {
             assert_eq!(first(text.as_bytes()).and_then(integer), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_is_read_where_it_is_canonical(value in 0_u32..100_000_000, shorter in 0_u32..8, behind in any::<[u8; 8]>()) {
+            let value = value / 10_u32.pow(shorter);
+            let text = value.to_string();
+            let word = first(&[text.as_bytes(), &behind].concat()).unwrap();
+            prop_assert_eq!(number(word, text.len()), Some(value));
+            if text.len() < 8 {
+                let padded = first(&[b"0", text.as_bytes(), &behind].concat()).unwrap();
+                prop_assert_eq!(number(padded, text.len() + 1), None);
+            }
+        }
+
+        #[test]
+        fn what_is_no_digit_makes_no_number(other in any::<u8>(), at in 0_usize..8, length in 1_usize..=8) {
+            let mut word = *b"12345678";
+            word[at] = other;
+            let text = &word[..length];
+            let is_number = text.iter().all(u8::is_ascii_digit) && (text[0] != b'0' || length == 1);
+            let expected = is_number.then(|| str::from_utf8(text).unwrap().parse().unwrap());
+            prop_assert_eq!(number(u64::from_le_bytes(word), length), expected);
         }
     }
 }

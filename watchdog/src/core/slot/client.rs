@@ -15,7 +15,7 @@ use crate::core::lifecycle::{Admission, Event, Rejection};
 use crate::core::refusal::Code;
 use crate::wire::framed::Framed;
 use crate::wire::head::{self, Head, Kind, Method, Scan};
-use crate::wire::id::{Id, IdKey};
+use crate::wire::id::IdKey;
 use crate::wire::{Span, splice};
 
 /// What is said of a request that nobody can answer.
@@ -298,7 +298,7 @@ impl Slot {
 
     /// The client's answer to a question of a server, as the server that asked gets it; nobody else does.
     pub(super) fn client_answer(&mut self, line: Passing<'_>, head: &Head, out: &mut Vec<Effect>) -> Option<Outgoing> {
-        let id = Id::parse(line.get(head.id.clone()?)?)?;
+        let id = head::id_at(&line, head.id.as_ref())?;
         match self.asks.answered(&id.key, self.life.live()) {
             Answer::Pass(original) if original.key == id.key => Some(line.into()),
             Answer::Pass(original) => Some(splice::rewrite_id(&line, head, &original).into()),

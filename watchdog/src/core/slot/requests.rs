@@ -12,12 +12,11 @@ use crate::core::ledger::{Details, Request, ToolName};
 use crate::core::session::Era;
 use crate::wire::Span;
 use crate::wire::head::{self, Head, Method};
-use crate::wire::id::Id;
 
 impl Slot {
     /// Reads what the tables need to know of a request.
     pub(super) fn request(&mut self, now: Instant, line: &[u8], head: &Head) -> Option<Box<Request>> {
-        let id = Id::parse(line.get(head.id.clone()?)?)?;
+        let id = head::id_at(line, head.id.as_ref())?;
         let name = if head.method == Method::ToolsCall { text(line, head.name.clone()) } else { None };
         let patience = match head.method {
             // These wait by design; the opening has its own limit.

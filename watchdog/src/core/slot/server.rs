@@ -188,7 +188,7 @@ impl Slot {
         head: &Head,
         out: &mut Vec<Effect>,
     ) -> Option<Outgoing> {
-        let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else {
+        let Some(id) = head::id_at(&line, head.id.as_ref()) else {
             // The server could not read a request, and says so without its id: the client may want to know.
             return (head.kind == Kind::Error).then(|| line.into());
         };
@@ -275,7 +275,7 @@ impl Slot {
     /// A question of the server. Under an id that the client has still to answer it goes out under another one.
     #[inline(never)]
     fn server_asks(&mut self, now: Instant, line: Passing<'_>, head: &Head) -> Outgoing {
-        let Some(id) = head.id.clone().and_then(|span| Id::parse(line.get(span)?)) else { return line.into() };
+        let Some(id) = head::id_at(&line, head.id.as_ref()) else { return line.into() };
         let token = key(&line, head.meta_progress_token.as_ref());
         let Some(generation) = self.hearing else { return line.into() };
         match self.asks.asked(now, generation, &id, token) {
@@ -336,7 +336,7 @@ impl Slot {
     /// The server withdraws a question, or ends a listen stream. Nothing else is its to cancel.
     fn server_cancels(&mut self, line: Passing<'_>, head: &Head, out: &mut Vec<Effect>) -> Option<Outgoing> {
         let span = head.request_id.clone()?;
-        let id = Id::parse(line.get(span.clone())?)?;
+        let id = head::id_at(&line, Some(&span))?;
         let generation = self.hearing?;
         if let Some(known) = self.asks.withdrawn(generation, &id.key) {
             let same = known.key == id.key;

@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 };
 use std::sync::LazyLock;
 
-use super::{BLOCK, CURLY, Kernel, Nesting, Quoting, Work};
+use super::{BLOCK, CURLY, Framing, Kernel, Nesting, Quoting, Work};
 
 /// To be made where the instructions were found, and nowhere else.
 #[derive(Clone, Copy)]
@@ -41,6 +41,12 @@ fn compiled<W: Work>(work: W) -> W::Output {
 
 impl Kernel for Avx2 {
     #[inline(always)]
+    fn framing(self, block: &[u8; BLOCK]) -> Framing {
+        // SAFETY: who has a value of this type has found the instructions.
+        unsafe { framing(block) }
+    }
+
+    #[inline(always)]
     fn quoting(self, block: &[u8; BLOCK]) -> Quoting {
         // SAFETY: who has a value of this type has found the instructions.
         unsafe { quoting(block) }
@@ -57,6 +63,13 @@ impl Kernel for Avx2 {
         // SAFETY: who has a value of this type has found the instructions.
         unsafe { prefix_xor(bits) }
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn framing(block: &[u8; BLOCK]) -> Framing {
+    let halves = load(block);
+    Framing { line_feeds: mask(equal(halves, b'\n')), beyond_ascii: mask(halves) }
 }
 
 #[inline]

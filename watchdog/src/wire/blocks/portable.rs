@@ -1,11 +1,17 @@
 //! Without instructions that only some processors have.
 
-use super::{BLOCK, CURLY, Kernel, Nesting, Quoting};
+use super::{BLOCK, CURLY, Framing, Kernel, Nesting, Quoting};
 
 #[derive(Clone, Copy)]
 pub(super) struct Portable;
 
 impl Kernel for Portable {
+    #[inline(always)]
+    fn framing(self, block: &[u8; BLOCK]) -> Framing {
+        let line_feeds = block.map(|byte| u8::from(byte == b'\n'));
+        Framing { line_feeds: gather(&line_feeds, 0), beyond_ascii: gather(block, 7) }
+    }
+
     #[inline(always)]
     fn quoting(self, block: &[u8; BLOCK]) -> Quoting {
         let classes = block.map(|byte| u8::from(byte == b'"') | u8::from(byte == b'\\') << 1);

@@ -6,23 +6,25 @@ use super::*;
 struct Masks([u8; BLOCK]);
 
 impl Work for Masks {
-    type Output = (Quoting, Nesting);
+    type Output = (Framing, Quoting, Nesting);
     #[inline(always)]
     fn run(self, kernel: impl Kernel) -> Self::Output {
         let nesting = kernel.nesting(&self.0);
         let curly = nesting.curly & (nesting.opening | nesting.closing);
-        (kernel.quoting(&self.0), Nesting { curly, ..nesting })
+        (kernel.framing(&self.0), kernel.quoting(&self.0), Nesting { curly, ..nesting })
     }
 }
 
 /// The same, byte by byte.
-fn reference(block: &[u8; BLOCK]) -> (Quoting, Nesting) {
+fn reference(block: &[u8; BLOCK]) -> (Framing, Quoting, Nesting) {
     let places = |wanted: &[u8]| {
         let found = block.iter().enumerate().filter(|(_, byte)| wanted.contains(byte));
         found.fold(0, |mask, (at, _)| mask | 1 << at)
     };
+    let beyond_ascii: Vec<u8> = (0x80..=u8::MAX).collect();
+    let framing = Framing { line_feeds: places(b"\n"), beyond_ascii: places(&beyond_ascii) };
     let quoting = Quoting { quotes: places(b"\""), backslashes: places(b"\\") };
-    (quoting, Nesting { opening: places(b"{["), closing: places(b"}]"), curly: places(b"{}") })
+    (framing, quoting, Nesting { opening: places(b"{["), closing: places(b"}]"), curly: places(b"{}") })
 }
 
 fn check(block: [u8; BLOCK]) {
