@@ -53,6 +53,7 @@ use super::session::{Session, Told};
 use crate::config::{RetryTools, Server};
 use crate::events::Throttle;
 use crate::exit::Exit;
+use crate::wire::head::Shapes;
 use manage::Manage;
 use planned::Planned;
 use probing::ChainRun;
@@ -182,6 +183,10 @@ pub struct Slot {
     /// Whether this process's stray lines were told of.
     stray_told: bool,
     random: fastrand::Rng,
+    /// What the client's lines have looked like.
+    client_shapes: Shapes,
+    /// What the server's lines have looked like, whichever process it was.
+    server_shapes: Shapes,
 }
 
 /// A process whose program runs.
@@ -243,6 +248,8 @@ impl Slot {
             first_word: None,
             stray_told: false,
             random: fastrand::Rng::with_seed(seed ^ 0x9E37_79B9_7F4A_7C15),
+            client_shapes: Shapes::default(),
+            server_shapes: Shapes::default(),
             config,
         }
     }

@@ -7,9 +7,11 @@ use crate::wire::head::{self, Head, Kind, Scan};
 use crate::wire::id::Id;
 use crate::wire::{lines, list, splice};
 
-/// One line: the scan finds what serde finds, ids keep their spelling, and an edit changes nothing but what it is to change.
+/// One line: the scan finds what serde finds, in a stream of lines like it too, ids keep their spelling, and an edit changes nothing
+/// but what it is to change.
 pub fn head(line: &[u8]) {
     head::oracle::check(line);
+    head::shapes::oracle::check_alike(line);
     match head::scan(line) {
         Scan::Message(found) => message(line, &found),
         Scan::Batch => {

@@ -205,7 +205,7 @@ impl Driver {
                         continue;
                     }
                 }
-                Line::TooLong(line) => self.core.server_oversized(now, generation, &line, &mut self.effects),
+                Line::TooLong(line) => self.core.server_oversized(now, generation, line, &mut self.effects),
             }
             self.carry_out(now);
         }
@@ -261,7 +261,7 @@ impl Driver {
                         continue;
                     }
                 }
-                Line::TooLong(line) => self.core.client_oversized(now, &line, &mut self.effects),
+                Line::TooLong(line) => self.core.client_oversized(now, line, &mut self.effects),
             }
             self.carry_out(now);
         }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use bytes::Bytes;
 
-use super::head::{self, Scan};
+use super::head::{self, Scan, Shapes};
 
 /// A line without its line end and without a leading byte order mark, lent by who has read it: nearly all lines are passed on as they
 /// are, and at once, so that to own each of them would only cost time. Of one that came in pieces it is known what [`head::scan`]
@@ -46,11 +46,11 @@ impl<'a> Framed<'a> {
     }
 
     /// Reads what [`head::scan`] finds in it into a [`Scan::unread`], which is not moved again: a head takes as long to move as
-    /// some members to read.
+    /// some members to read. `shapes` are those of the stream that it is a line of.
     #[inline]
-    pub fn scan_into(&self, scan: &mut Scan) {
+    pub fn scan_into(&self, shapes: &mut Shapes, scan: &mut Scan) {
         match self.seen {
-            None => scan.read(self.text),
+            None => shapes.read(self.text, scan),
             Some(seen) => *scan = seen.scan(),
         }
     }

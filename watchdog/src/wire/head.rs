@@ -11,6 +11,7 @@ pub use super::method::Method;
 use super::method::is_list_name;
 use super::read::{Pass, Reader};
 use super::{text, utf8};
+pub use shapes::Shapes;
 
 /// What one line is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,5 +162,6 @@ fn array(reader: &mut Reader<'_, impl Pass>, element: impl FnMut(Span)) -> Optio
 mod members;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod oracle;
+pub(crate) mod shapes;
 #[cfg(test)]
 mod tests;

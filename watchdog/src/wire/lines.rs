@@ -27,7 +27,7 @@ pub enum Line<'a> {
     /// A line without its line end and without a leading byte order mark.
     Whole(Framed<'a>),
     /// A line beyond the limit. Its bytes are gone.
-    TooLong(Oversized),
+    TooLong(&'a Oversized),
 }
 
 /// What is known of a line beyond the limit.
@@ -61,23 +61,14 @@ pub struct Lines {
     discarded: Option<Box<Discarded>>,
 }
 
-/// A line that is long, without its line end and its mark.
+/// A line that is long.
 #[derive(Debug)]
-struct Long {
-    line: Bytes,
-    seen: Option<Seen>,
-}
-
-/// Where a line is.
-enum Found {
-    /// In the buffer.
-    Short {
-        place: Span,
-        /// Whether all of it is known to be ASCII.
-        ascii: bool,
+enum Long {
+    /// Without its line end and its mark.
+    Whole {
+        line: Bytes,
+        seen: Option<Box<Seen>>,
     },
-    /// In [`Lines::long`].
-    Long,
     TooLong(Oversized),
 }
 
@@ -169,51 +160,49 @@ impl Lines {
 
     #[inline(never)]
     fn next_line(&mut self) -> Option<Line<'_>> {
-        Some(match self.find()? {
-            Found::Short { place, ascii } => Line::Whole(Framed::lent(&self.buffer[place], ascii)),
-            Found::Long => {
-                let long = self.long.as_ref()?;
-                Line::Whole(Framed::shared(&long.line, long.seen.as_ref()))
-            }
-            Found::TooLong(line) => Line::TooLong(line),
-        })
-    }
-
-    #[inline(always)]
-    fn find(&mut self) -> Option<Found> {
-        loop {
+        let (place, ascii) = loop {
             let from = self.begin.max(self.searched);
             let Some(found) = line_feed::first(&self.buffer[from..]) else {
-                self.searched = self.buffer.len();
                 self.wait();
                 return None;
             };
             let (begin, end) = (self.begin, from + found.at);
             if end - begin > SHORT.min(self.max_line) || self.discarded.is_some() {
-                match self.take_long(end - begin) {
-                    None => continue,
-                    found => return found,
+                if self.take_long(end - begin) {
+                    return self.long();
                 }
+                continue;
             }
             self.begin = end + 1;
             let text = content(&self.buffer[begin..end]);
             let place = begin + text.start..begin + text.end;
             if !is_blank(&self.buffer[place.clone()]) {
-                return Some(Found::Short { place, ascii: found.ascii && from == begin });
+                break (place, found.ascii && from == begin);
             }
-        }
+        };
+        Some(Line::Whole(Framed::lent(&self.buffer[place], ascii)))
+    }
+
+    /// The line that was taken, if one was.
+    #[inline(never)]
+    fn long(&mut self) -> Option<Line<'_>> {
+        Some(match self.long.as_deref()? {
+            Long::Whole { line, seen } => Line::Whole(Framed::shared(line, seen.as_deref())),
+            Long::TooLong(line) => Line::TooLong(line),
+        })
     }
 
     /// Leaves the line that goes on for later.
     #[inline(never)]
     fn wait(&mut self) {
+        self.searched = self.buffer.len();
         self.discard();
         self.read_ahead();
     }
 
-    /// Takes a line of that length, which may be longer than the limit, with its LF off the buffer; `None` if it is to be skipped.
+    /// Takes a line of that length, which may be longer than the limit, with its LF off the buffer. Whether it is not to be skipped.
     #[inline(never)]
-    fn take_long(&mut self, length: usize) -> Option<Found> {
+    fn take_long(&mut self, length: usize) -> bool {
         self.drop_given();
         self.searched = 0;
         let mut line = self.buffer.split_to(length + 1);
@@ -224,15 +213,16 @@ impl Lines {
         let line = line.freeze();
         let text = content(&line);
         if self.discarded.is_some() || text.len() > self.max_line {
-            return Some(Found::TooLong(self.too_long(&line)));
+            self.long = Some(Box::new(Long::TooLong(self.too_long(&line))));
+            return true;
         }
         let line = line.slice(text);
         let seen = if self.ahead.is_some() { self.seen(&line) } else { None };
         if is_blank(&line) {
-            return None;
+            return false;
         }
-        self.long = Some(Box::new(Long { line, seen }));
-        Some(Found::Long)
+        self.long = Some(Box::new(Long::Whole { line, seen }));
+        true
     }
 
     /// Reads what has come of a line that goes on.
@@ -264,10 +254,10 @@ impl Lines {
     /// What is known of a line that was read ahead.
     #[cold]
     #[inline(never)]
-    fn seen(&mut self, content: &[u8]) -> Option<Seen> {
+    fn seen(&mut self, content: &[u8]) -> Option<Box<Seen>> {
         self.ahead_at = PIECE;
         let ahead = self.ahead.take()?;
-        Some(ahead.end(content))
+        Some(Box::new(ahead.end(content)))
     }
 
     /// Ends a line beyond the limit with the last bytes of it, which may be all.

@@ -277,7 +277,7 @@ fn value_end(line: &[u8], start: usize, pass: impl Pass) -> Option<usize> {
 }
 
 /// The end of the number or literal that begins at `start`.
-fn scalar_end(line: &[u8], start: usize) -> Option<usize> {
+pub(super) fn scalar_end(line: &[u8], start: usize) -> Option<usize> {
     let rest = line.get(start..)?;
     if let Some(length) = word::first(rest).and_then(word::integer) {
         return Some(start + length);

@@ -69,7 +69,18 @@ impl SkipText {
 
 /// The end of the object or array that begins at an offset of a text, which is there as a whole; `None` where it has none, or is
 /// malformed.
+#[inline]
 pub(super) fn end(text: &[u8], start: usize) -> Option<usize> {
+    match text.last_chunk() {
+        Some(block) if text.len() - BLOCK <= start => {
+            Some(start + blocks::run(Short { block, before: BLOCK + start - text.len() })?)
+        }
+        _ => long_end(text, start),
+    }
+}
+
+#[inline(never)]
+fn long_end(text: &[u8], start: usize) -> Option<usize> {
     struct Whole<'a>(&'a [u8], usize);
     impl blocks::Work for Whole<'_> {
         type Output = Option<usize>;
@@ -82,6 +93,39 @@ pub(super) fn end(text: &[u8], start: usize) -> Option<usize> {
         }
     }
     blocks::run(Whole(text, start))
+}
+
+/// Finds the length of an object or array that begins in the last block of a text. Most do, and there is little to be done for them:
+/// no state goes from block to block, and they have few brackets to look at.
+struct Short<'a> {
+    block: &'a [u8; BLOCK],
+    /// So many bytes of the block stand before it.
+    before: usize,
+}
+
+impl blocks::Work for Short<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> Self::Output {
+        let marks = kernel.quoting(self.block).behind(self.before);
+        let inside = kernel.prefix_xor(Escapes::default().quotes(marks, BLOCK));
+        let nesting = kernel.nesting(self.block).behind(self.before);
+        let found = Nesting { opening: nesting.opening & !inside, closing: nesting.closing & !inside, ..nesting };
+        let mut left = found.closing;
+        let mut closed = 0;
+        while left != 0 {
+            closed += 1;
+            let up_to_end = left ^ (left - 1);
+            if count(found.opening & up_to_end) == closed {
+                let stray = marks.backslashes & !inside & up_to_end;
+                let curly = found.up_to(up_to_end).curly_balance();
+                return (stray == 0 && curly == 0).then_some(index(left) + 1);
+            }
+            left &= left - 1;
+        }
+        None
+    }
 }
 
 impl Skip {

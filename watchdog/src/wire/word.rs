@@ -11,6 +11,13 @@ pub(super) fn first(text: &[u8]) -> Option<u64> {
     text.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
+/// The end of a text from `start` on as a word that goes on with zeros, where it is shorter than one and the text is not.
+#[inline]
+pub(super) fn rest(text: &[u8], start: usize) -> Option<u64> {
+    let bits = 8 * text.len().checked_sub(start).filter(|left| (1..8).contains(left))?;
+    Some(u64::from_le_bytes(*text.last_chunk()?) >> (64 - bits))
+}
+
 /// The highest bit of each byte that equals `wanted`; bits above the lowest such bit may be wrong.
 #[inline(always)]
 pub(super) const fn matches(word: u64, wanted: u8) -> u64 {
@@ -116,6 +123,16 @@ mod tests {
         }
         assert_eq!(with_quote(b"id"), Some(u64::from_le_bytes(*b"id\"\0\0\0\0\0")));
         assert_eq!(with_quote(b"12345678"), None);
+    }
+
+    #[test]
+    fn the_rest_of_a_text_is_a_word_that_goes_on_with_zeros() {
+        let text = b"0123456789";
+        assert_eq!(rest(text, 9), Some(u64::from(b'9')));
+        assert_eq!(rest(text, 3), Some(u64::from_le_bytes(*b"3456789\0")));
+        assert_eq!((rest(text, 2), rest(text, 10), rest(text, 11), rest(b"1}", 0)), (None, None, None, None));
+        assert_eq!(rest(b"\"id\":12}", 5).and_then(integer), Some(2));
+        assert_eq!(rest(b"\"id\":123", 5).and_then(integer), None);
     }
 
     #[test]

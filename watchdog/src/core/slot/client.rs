@@ -37,7 +37,7 @@ impl Slot {
     pub(super) fn client_says(&mut self, now: Instant, line: Passing<'_>, out: &mut Vec<Effect>) {
         self.clock = Some(now);
         let mut scan = Scan::unread();
-        line.scan_into(&mut scan);
+        line.scan_into(&mut self.client_shapes, &mut scan);
         let is_utf8 = line.is_utf8();
         match &scan {
             _ if !is_utf8 => self.protest(None, -32700, "Parse error: the line is not UTF-8", out),

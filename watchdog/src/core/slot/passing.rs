@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::Effect;
 use crate::wire::Span;
 use crate::wire::framed::Framed;
-use crate::wire::head::{self, Scan};
+use crate::wire::head::{self, Scan, Shapes};
 
 /// A line in the hands of the core.
 #[derive(Debug, Clone, Copy)]
@@ -21,9 +21,9 @@ pub(super) enum Passing<'a> {
 impl Passing<'_> {
     /// [`Framed::scan_into`].
     #[inline]
-    pub(super) fn scan_into(&self, scan: &mut Scan) {
+    pub(super) fn scan_into(&self, shapes: &mut Shapes, scan: &mut Scan) {
         match self {
-            Self::Given(line) => line.scan_into(scan),
+            Self::Given(line) => line.scan_into(shapes, scan),
             Self::Kept(line) => *scan = head::scan(line),
         }
     }

@@ -36,7 +36,7 @@ impl Slot {
 
     fn server_says(&mut self, now: Instant, line: Passing<'_>, out: &mut Vec<Effect>) {
         let mut scan = Scan::unread();
-        line.scan_into(&mut scan);
+        line.scan_into(&mut self.server_shapes, &mut scan);
         match &scan {
             Scan::Message(head) if self.is_stray(&line, head) => {
                 self.sign_of_life();

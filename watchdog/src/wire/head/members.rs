@@ -227,6 +227,6 @@ fn not_null(first: u8) -> bool {
 }
 
 /// Whether a value is an id as MCP has them: a string, or a number, which no literal begins like (`-Infinity` goes on otherwise).
-fn is_id(raw: &[u8]) -> bool {
+pub(super) fn is_id(raw: &[u8]) -> bool {
     matches!(raw, [b'"' | b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..])
 }

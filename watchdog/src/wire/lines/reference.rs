@@ -43,13 +43,13 @@ pub(crate) fn split(stream: &[u8], max_line: usize, pieces: impl IntoIterator<It
 
 /// The lines that have ended. What is known of a line is what a look at all of it says.
 pub(crate) fn all(lines: &mut Lines) -> Vec<Owned> {
-    let mut found = Vec::new();
+    let (mut found, mut shapes) = (Vec::new(), head::Shapes::default());
     while let Some(line) = lines.next() {
         found.push(match line {
-            Line::TooLong(line) => Owned::TooLong(line),
+            Line::TooLong(line) => Owned::TooLong(line.clone()),
             Line::Whole(line) => {
                 let mut scan = head::Scan::unread();
-                line.scan_into(&mut scan);
+                line.scan_into(&mut shapes, &mut scan);
                 assert_eq!((scan, line.is_utf8()), (head::scan(&line), head::is_utf8(&line)));
                 assert_eq!(line.to_bytes(), &line[..]);
                 Owned::Whole(line.to_vec())
