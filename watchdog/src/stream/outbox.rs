@@ -15,8 +15,10 @@ use crate::wire::lines::SHORT;
 
 /// So many long lines are written at once, at the most.
 const LONG: usize = 8;
-/// Room for short lines that is kept when none of them wait; in bytes.
+/// Room for short lines that is kept when nothing waits; in bytes.
 const KEEP: usize = 64 * 1024;
+/// Places for lines that are kept then.
+const KEEP_PIECES: usize = 1024;
 
 #[derive(Debug)]
 struct Piece {
@@ -141,12 +143,20 @@ impl Outbox {
             self.pieces.clear();
             self.short.clear();
             (self.short_written, self.long, self.written, self.urgent) = (0, 0, 0, 0);
-            if self.short.capacity() > KEEP {
-                self.short = Vec::new();
+            if self.short.capacity() > KEEP || self.pieces.capacity() > KEEP_PIECES {
+                self.give_back();
             }
         } else {
             self.advance_some(written);
         }
+    }
+
+    /// Keeps as much memory as a moment takes in which little waits.
+    #[cold]
+    #[inline(never)]
+    fn give_back(&mut self) {
+        self.short.shrink_to(KEEP);
+        self.pieces.shrink_to(KEEP_PIECES);
     }
 
     /// The same where something is left.

@@ -200,3 +200,22 @@ fn an_urgent_line_passes_those_that_have_not_begun_and_never_breaks_into_one() {
     let order = [0, 2, 3, 1, 4].map(|at| [&lines[at][..], b"\n"].concat()).concat();
     assert!(written == order);
 }
+
+#[test]
+fn what_many_lines_took_is_given_back() {
+    let (near, far) = io::pipe().unwrap();
+    let reader = thread::spawn(move || File::from(std::os::fd::OwnedFd::from(near)).read_to_end(&mut Vec::new()));
+    in_runtime(async {
+        let (mut outbox, mut sink) = (Outbox::default(), Sink::own_pipe(far.into(), &Watcher::Runtime).unwrap());
+        let line = line(1, 100);
+        for lines in [10, 100_000] {
+            for _ in 0..lines {
+                outbox.push(Framed::from(&line), 0, false);
+            }
+            poll_fn(|cx| outbox.poll_write(cx, &mut sink)).await.unwrap();
+            assert!(0 < outbox.short.capacity() && outbox.short.capacity() <= KEEP, "{}", outbox.short.capacity());
+            assert!(outbox.pieces.capacity() <= KEEP_PIECES, "{}", outbox.pieces.capacity());
+        }
+    });
+    reader.join().unwrap().unwrap();
+}
