@@ -264,6 +264,7 @@ impl Driver {
             }
             Effect::Deliver(Outgoing::Given) | Effect::Forward { line: Outgoing::Given, .. } => {
                 debug_assert!(false, "a line that was given is passed on, or kept, while it is lent");
+                tracing::error!(server = &*self.name, "a line was lost, which is a fault of mcp-watchdog");
             }
             Effect::Spawn(generation) => self.spawn(generation),
             Effect::Tear { generation, hear } => self.tear(now, generation, hear),

@@ -4,6 +4,7 @@ mod blind;
 mod fake;
 mod last_words;
 mod not_started;
+mod passing;
 mod pictures;
 mod simulation;
 

@@ -15,10 +15,12 @@ use crate::wire::lines::SHORT;
 
 /// So many long lines are written at once, at the most.
 const LONG: usize = 8;
-/// Room for short lines that is kept when nothing waits; in bytes.
-const KEEP: usize = 64 * 1024;
+/// So many bytes of short lines are written at once where long ones wait too: to find where they end takes a look at each.
+const SOME: usize = 64 * 1024;
+/// Room for short lines that is kept when nothing waits, in bytes: a read may bring half as much.
+const KEEP: usize = 256 * 1024;
 /// Places for lines that are kept then.
-const KEEP_PIECES: usize = 1024;
+const KEEP_PIECES: usize = 4096;
 
 #[derive(Debug)]
 struct Piece {
@@ -121,8 +123,13 @@ impl Outbox {
     #[cold]
     #[inline(never)]
     fn write_some(&self, cx: &mut Context<'_>, sink: &mut Sink) -> Poll<io::Result<usize>> {
-        let short =
-            self.pieces.iter().take_while(|piece| piece.long.is_none()).map(|piece| piece.length).sum::<usize>();
+        let mut short = 0;
+        for piece in self.pieces.iter().take_while(|piece| piece.long.is_none()) {
+            short += piece.length;
+            if short > SOME {
+                break;
+            }
+        }
         if short > 0 {
             let end = self.short_written + short - self.written;
             return sink.poll_write(cx, &[IoSlice::new(&self.short[self.short_written..end])]);
@@ -180,7 +187,8 @@ impl Outbox {
         }
         // Lines begin in their order, the urgent ones first.
         self.urgent = self.urgent.saturating_sub(whole + self.begun() - begun);
-        // What is left is moved only when that is less than what is gone. A line that has begun stays whole.
+        // What is left is moved only when that is less than what is gone, so that a queue which is never empty takes no more than
+        // three times of what waits. A line that has begun stays whole.
         let gone = self.short_written - self.short_begun();
         if gone > self.short.len() / 2 {
             self.short.drain(..gone);
@@ -194,18 +202,16 @@ impl Outbox {
         let begun = self.begun();
         let mut at = self.short_written - self.short_begun();
         let Self { pieces, short, .. } = std::mem::take(self);
-        let lines = pieces.into_iter().map(|piece| {
-            let line = match piece.long {
-                Some(line) => *line,
-                None => {
-                    let start = at;
-                    at += piece.length;
-                    Bytes::copy_from_slice(&short[start..at - 1])
-                }
-            };
-            (piece.tag, line)
-        });
-        lines.skip(begun).filter(|(tag, _)| *tag != 0).collect()
+        let mut unsent = HashMap::new();
+        for (place, piece) in pieces.into_iter().enumerate() {
+            let start = at;
+            at += if piece.long.is_none() { piece.length } else { 0 };
+            if place >= begun && piece.tag != 0 {
+                let line = piece.long.map_or_else(|| Bytes::copy_from_slice(&short[start..at - 1]), |line| *line);
+                unsent.insert(piece.tag, line);
+            }
+        }
+        unsent
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Oversized {
 /// on after a `None`, once there is more input.
 ///
 /// Lines end at LF alone. One CR before it and a byte order mark in front are dropped, lines of white space are skipped.
-/// At most `max_line` bytes and one read are held.
+/// At most `max_line` bytes and one read are held, and the long line that was given last until the next one is asked for.
 #[derive(Debug)]
 pub struct Lines {
     buffer: BytesMut,

@@ -181,7 +181,7 @@ impl Slot {
     }
 
     pub(super) fn keep(&mut self, now: Instant, mut held: Held, out: &mut Vec<Effect>) {
-        // What waits must not hold on to a whole read buffer.
+        // What waits must not hold on to the buffer of a long line, of which it may be a part.
         held.line = Bytes::copy_from_slice(&held.line);
         held.expires = self.hold_expires(now, &held.requests);
         if let Err(refused) = self.hold.push(held) {

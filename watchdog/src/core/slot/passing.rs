@@ -82,9 +82,7 @@ impl Outgoing {
             Self::Made(line) => line.into(),
         }
     }
-}
 
-impl Outgoing {
     /// The same, owned, where the core was given this line.
     pub(super) fn into_bytes(self, given: &Bytes) -> Bytes {
         match self {

@@ -24,6 +24,8 @@ struct State {
     /// Whether the system tells nothing of its processes.
     blind: bool,
     looks: usize,
+    /// What it was given, with its tags.
+    given: Vec<(String, u64)>,
 }
 
 impl State {
@@ -42,6 +44,11 @@ impl Fake {
     /// How often the system was asked about its processes.
     pub(super) fn looks(&self) -> usize {
         self.0.lock().unwrap().looks
+    }
+
+    /// What it was given so far, with its tags.
+    pub(super) fn given(&self) -> Vec<(String, u64)> {
+        self.0.lock().unwrap().given.clone()
     }
 
     /// From now on the system tells nothing of them.
@@ -86,7 +93,8 @@ impl Runtime for Fake {
         Some(Line::Whole((&self.1).into()))
     }
 
-    fn send(&mut self, line: Framed<'_>, _: u64, _: bool) {
+    fn send(&mut self, line: Framed<'_>, tag: u64, _: bool) {
+        self.0.lock().unwrap().given.push((String::from_utf8_lossy(&line).into_owned(), tag));
         let message: serde_json::Value = serde_json::from_slice(&line).unwrap();
         if message["method"] == "initialize" {
             self.say(&format!(

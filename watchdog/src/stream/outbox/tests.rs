@@ -219,3 +219,45 @@ fn what_many_lines_took_is_given_back() {
     });
     reader.join().unwrap().unwrap();
 }
+
+#[test]
+fn a_queue_that_is_never_empty_does_not_keep_what_it_has_written() {
+    let (near, far) = io::pipe().unwrap();
+    let mut near = File::from(std::os::fd::OwnedFd::from(near));
+    in_runtime(async {
+        let (mut outbox, mut sink) = (Outbox::default(), Sink::own_pipe(far.into(), &Watcher::Runtime).unwrap());
+        let line = line(1, 195);
+        // More than the pipe holds.
+        for _ in 0..1000 {
+            outbox.push(Framed::from(&line), 0, false);
+        }
+        for _ in 0..1000 {
+            for _ in 0..20 {
+                outbox.push(Framed::from(&line), 0, false);
+            }
+            poll_fn(|cx| Poll::Ready(_ = outbox.poll_write(cx, &mut sink))).await;
+            near.read_exact(&mut [0; 20 * 198]).unwrap();
+            tokio::task::yield_now().await;
+            assert!(outbox.backlog() > 0);
+            assert!(outbox.short.len() <= 2 * outbox.backlog() + 2 * SHORT, "{}", outbox.short.len());
+        }
+    });
+}
+
+#[test]
+fn a_long_line_behind_many_short_ones_does_not_have_all_of_them_looked_at_for_each_write() {
+    let mut outbox = Outbox::default();
+    for _ in 0..10_000 {
+        outbox.push(Framed::from(&line(1, 195)), 0, false);
+    }
+    outbox.push(Framed::from(&line(2, 2 * SHORT)), 0, false);
+    let (near, far) = io::pipe().unwrap();
+    // It holds more than is written at once.
+    nix::fcntl::fcntl(&far, nix::fcntl::FcntlArg::F_SETPIPE_SZ(1 << 20)).unwrap();
+    in_runtime(async {
+        let mut sink = Sink::own_pipe(far.into(), &Watcher::Runtime).unwrap();
+        let written = poll_fn(|cx| outbox.write_some(cx, &mut sink)).await.unwrap();
+        assert!((SOME..SOME + 2 * SHORT).contains(&written), "{written}");
+    });
+    drop(near);
+}

@@ -26,7 +26,7 @@ const LONG: usize = 8 << 10;
 /// So many lines without a known shape, one behind the other, have to come before one is learned: most that differ from those
 /// before them do so only once, and to learn a shape takes as long as four scans of a line.
 const PATIENCE: u32 = 2;
-/// Where shapes are learned and never seen again, the patience grows up to this: then learning costs next to nothing.
+/// Where shapes are learned and never seen again, or cannot be learned, the patience grows up to this: then learning costs next to nothing.
 const MOST_PATIENCE: u32 = 64;
 
 /// The shapes that lines of one stream have had. Two, since answers and notifications take turns.
@@ -104,10 +104,14 @@ impl Shapes {
     #[inline(never)]
     fn learn(&mut self, line: &[u8], head: &Head) {
         self.misses = 0;
-        let Some(shape) = Shape::of(line, head) else { return };
-        self.latest ^= 1;
-        let replaced = std::mem::replace(&mut self.known[self.latest], shape);
-        if replaced.is_new {
+        let was_in_vain = match Shape::of(line, head) {
+            Some(shape) => {
+                self.latest ^= 1;
+                std::mem::replace(&mut self.known[self.latest], shape).is_new
+            }
+            None => true,
+        };
+        if was_in_vain {
             self.patience = MOST_PATIENCE.min(2 * self.patience);
         }
     }

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::wire::samples;
 
 fn key(raw: &str) -> IdKey {
     Id::parse(raw.as_bytes()).expect("an id").key
@@ -180,5 +181,31 @@ proptest! {
         prop_assert_eq!(Id::parse(&Id::from_int(value).raw()), Some(Id::from_int(value)));
         let int = IdKey::Int(value);
         prop_assert_eq!(int.alias().and_then(|text| text.alias()), Some(int));
+    }
+}
+
+fn at(raw: &str, before: &str, behind: &str) -> Option<Id> {
+    Id::at(format!("{before}{raw}{behind}").as_bytes(), &(before.len()..before.len() + raw.len()))
+}
+
+#[test]
+fn in_a_line_an_id_is_what_it_is_alone() {
+    let numbers = (1..=10)
+        .flat_map(|digits| [10_u64.pow(digits) - 1, 10_u64.pow(digits - 1), 1_234_567_890 % 10_u64.pow(digits)]);
+    for raw in numbers
+        .map(|number| number.to_string())
+        .chain(["01", "-1", "0", "-0", "1.0", "1e3", "", "null"].map(String::from))
+    {
+        for behind in ["", "}", ",\"method\":\"x\"}", "1234567890"] {
+            assert_eq!(at(&raw, "{\"id\":", behind), Id::parse(raw.as_bytes()), "{raw} before {behind}");
+        }
+    }
+    assert_eq!(Id::at(b"12", &(1..5)), None);
+}
+
+proptest! {
+    #[test]
+    fn in_a_line_any_id_is_what_it_is_alone(raw in samples::id(), behind in "[,}0-9a]{0,9}") {
+        prop_assert_eq!(at(&raw, "{", &behind), Id::parse(raw.as_bytes()));
     }
 }

@@ -168,6 +168,38 @@ fn after_the_end_it_starts_anew() {
     assert_eq!(lines.finish(), 0);
 }
 
+#[test]
+fn lines_that_were_given_take_no_memory_though_no_read_ends_with_one() {
+    const READ: usize = 64 << 10;
+    let mut lines = Lines::new(usize::MAX);
+    let stream = format!("{}\n", "x".repeat(98)).repeat(READ);
+    let mut rest = stream.as_bytes();
+    while !rest.is_empty() {
+        let buffer = lines.spare(READ);
+        // As much as there is room for, as a reader does.
+        let (piece, after) = rest.split_at((buffer.capacity() - buffer.len()).min(rest.len()));
+        buffer.extend_from_slice(piece);
+        rest = after;
+        _ = all(&mut lines);
+        assert!(lines.buffer.capacity() <= 4 * READ, "{}", lines.buffer.capacity());
+    }
+    assert_eq!(lines.partial_len(), 0);
+}
+
+#[test]
+fn what_is_not_utf8_is_seen_wherever_the_line_was_cut() {
+    let mut stream = vec![b'{'; 300];
+    stream.push(b'\n');
+    for at in 0..300 {
+        stream[at] = 0xFF;
+        for cut in [at.saturating_sub(1), at, at + 1, 255, 256, 299, 300] {
+            let (found, _) = split(&stream, 1000, [cut]);
+            assert_eq!(found, [Owned::Whole(stream[..300].to_vec())]);
+        }
+        stream[at] = b'{';
+    }
+}
+
 proptest! {
     #[test]
     fn pieces_of_long_lines_do_not_matter(
@@ -186,12 +218,14 @@ proptest! {
     fn pieces_do_not_matter(
         parts in prop::collection::vec(prop::sample::select(vec![
             "\n", "\n", "\r\n", "\r", " ", "\u{feff}", r#"{"id":1,"method":"x"}"#, r#"{"params":["a",{}],"#, r#""method":"y","id":"z"}"#,
-            r#"{"result":1,"id":2}"#, "x", "\"",
+            r#"{"result":1,"id":2}"#, "x", "\"", "!", "é",
         ]), 0..40),
         max_line in prop_oneof![0_usize..8, 15_usize..60],
         pieces in prop::collection::vec(0_usize..30, 0..60),
     ) {
-        let stream = parts.concat().into_bytes();
+        let mut stream = parts.concat().into_bytes();
+        // Not everything is UTF-8.
+        stream.iter_mut().filter(|byte| **byte == b'!').for_each(|byte| *byte = 0xC3);
         let expected = reference(&stream, max_line);
         prop_assert_eq!(&split(&stream, max_line, []), &expected);
         prop_assert_eq!(&split(&stream, max_line, vec![1; stream.len()]), &expected);

@@ -47,6 +47,16 @@ fn fed(bytes: &[u8], cuts: &[usize], mut feed: impl FnMut(&[u8], usize) -> Step)
     Step::Open
 }
 
+/// Whether the same is found of a value that is there as a whole, behind so many bytes of something else.
+fn at_once(value: &[u8], before: usize, expected: Step) -> bool {
+    let text = [&vec![b'"'; before], value].concat();
+    let expected = match expected {
+        Step::Ended(end) => Some(before + end),
+        Step::Open | Step::Broken => None,
+    };
+    end(&text, before) == expected && long_end(&text, before) == expected
+}
+
 /// Text that is rich in what matters. Backslashes are rare outside of strings, where they end the walk.
 fn soup() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
@@ -88,10 +98,19 @@ proptest! {
     }
 
     #[test]
-    fn agrees_with_the_byte_by_byte_walk(bytes in soup()) {
+    fn agrees_with_the_byte_by_byte_walk(bytes in soup(), before in 0_usize..200) {
         let expected = reference(&bytes);
         prop_assert_eq!(in_pieces(&bytes, &[]), expected);
         prop_assert_eq!(in_pieces(&bytes, &vec![1; bytes.len()]), expected);
+        prop_assert!(at_once(&bytes, before, expected));
+    }
+
+    #[test]
+    fn short_values_at_the_end_of_a_line_are_no_others(
+        text in r#"[\[{][\[\]{}"\\a,]{0,62}"#,
+        before in 0_usize..200,
+    ) {
+        prop_assert!(at_once(text.as_bytes(), before, reference(text.as_bytes())));
     }
 
     #[test]

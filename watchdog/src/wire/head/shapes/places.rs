@@ -71,9 +71,27 @@ impl Default for Places {
 impl Places {
     /// Of what was found in a line with these holes.
     pub(super) fn of(head: &Head, holes: &[Span]) -> Option<Self> {
-        let Head { jsonrpc, kind, method, meta_client_capabilities, task, continued, .. } = *head;
-        let Head { method_span, id, params, body, meta_progress_token, meta_protocol_version, .. } = head;
-        let Head { meta_subscription_id, progress_token, request_id, uri, name, cursor, .. } = head;
+        // All of its fields, so that none that comes to be is forgotten here.
+        let Head {
+            jsonrpc,
+            kind,
+            method,
+            method_span,
+            id,
+            params,
+            body,
+            meta_progress_token,
+            meta_protocol_version,
+            meta_client_capabilities,
+            meta_subscription_id,
+            progress_token,
+            request_id,
+            uri,
+            name,
+            cursor,
+            task,
+            continued,
+        } = head;
         let between = |span: &Option<Span>| match span {
             Some(span) => Between::of(span, holes).map(Some),
             None => Some(None),
@@ -81,19 +99,19 @@ impl Places {
         let rest = Rest {
             meta_progress_token: between(meta_progress_token)?,
             meta_protocol_version: between(meta_protocol_version)?,
-            meta_client_capabilities,
+            meta_client_capabilities: *meta_client_capabilities,
             meta_subscription_id: between(meta_subscription_id)?,
             progress_token: between(progress_token)?,
             request_id: between(request_id)?,
             uri: between(uri)?,
             cursor: between(cursor)?,
-            task,
-            continued,
+            task: *task,
+            continued: *continued,
         };
         Some(Self {
-            jsonrpc,
-            kind,
-            method,
+            jsonrpc: *jsonrpc,
+            kind: *kind,
+            method: *method,
             id: between(id)?,
             method_span: between(method_span)?,
             params: between(params)?,
