@@ -89,7 +89,7 @@ impl Front {
     }
 
     /// Queues a line.
-    pub fn send(&mut self, line: Framed<'_>) {
+    pub fn send(&mut self, line: &Framed<'_>) {
         if let Some(client) = &mut self.client {
             client.send(line);
         }

@@ -255,11 +255,11 @@ impl Driver {
         self.stirred |= !effect.only_passes_on();
         match effect {
             Effect::Deliver(Outgoing::Made(line)) => {
-                passing::deliver(&mut self.front, &self.meter, Framed::from(&line))
+                passing::deliver(&mut self.front, &self.meter, &Framed::from(&line))
             }
             Effect::Forward { line: Outgoing::Made(line), tag, urgent } => {
                 if let Some((_, runtime)) = &mut self.runtime {
-                    runtime.send(Framed::from(&line), tag, urgent);
+                    runtime.send(&Framed::from(&line), tag, urgent);
                 }
             }
             Effect::Deliver(Outgoing::Given) | Effect::Forward { line: Outgoing::Given, .. } => {

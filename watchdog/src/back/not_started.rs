@@ -41,7 +41,7 @@ impl Runtime for NotStarted {
         None
     }
 
-    fn send(&mut self, line: Framed<'_>, tag: u64, _: bool) {
+    fn send(&mut self, line: &Framed<'_>, tag: u64, _: bool) {
         if tag != 0 {
             self.unsent.insert(tag, line.to_bytes());
         }

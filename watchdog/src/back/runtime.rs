@@ -64,7 +64,7 @@ pub trait Runtime: Send {
     /// The next line that was read, lent until the one after it is asked for.
     fn next_line(&mut self) -> Option<Line<'_>>;
     /// Queues a line.
-    fn send(&mut self, line: Framed<'_>, tag: u64, urgent: bool);
+    fn send(&mut self, line: &Framed<'_>, tag: u64, urgent: bool);
     /// Writes what is queued, as far as the server takes it. A failure shows as [`News::Lost`].
     fn flush(&mut self, cx: &mut Context<'_>);
     /// Bytes that are queued.

@@ -345,7 +345,7 @@ impl Runtime for StdioRuntime {
         self.lines.next()
     }
 
-    fn send(&mut self, line: Framed<'_>, tag: u64, urgent: bool) {
+    fn send(&mut self, line: &Framed<'_>, tag: u64, urgent: bool) {
         if self.stdin.is_some() || tag != 0 {
             self.outbox.push(line, tag, urgent);
         }

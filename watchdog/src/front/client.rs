@@ -110,7 +110,7 @@ impl Client {
     }
 
     /// Queues a line.
-    pub fn send(&mut self, line: Framed<'_>) {
+    pub fn send(&mut self, line: &Framed<'_>) {
         if self.sink.is_some() {
             self.outbox.push(line, 0, false);
         }

@@ -197,11 +197,13 @@ impl Driver {
         for taken in 0..LINES {
             let Some((generation, runtime)) = &mut self.runtime else { return taken > 0 };
             let generation = *generation;
-            let Some(line) = runtime.next_line() else { return taken > 0 };
+            // Looked at where it is: what has just been written is slow to be moved.
+            let found = runtime.next_line();
+            let Some(line) = &found else { return taken > 0 };
             match line {
                 Line::Whole(line) => {
-                    self.core.server_line(now, generation, &line, &mut self.effects);
-                    if passing::to_client(&mut self.effects, &line, &mut self.front, &self.meter) {
+                    self.core.server_line(now, generation, line, &mut self.effects);
+                    if passing::to_client(&mut self.effects, line, &mut self.front, &self.meter) {
                         continue;
                     }
                 }
@@ -250,14 +252,15 @@ impl Driver {
     fn take_client_lines(&mut self, now: Instant) {
         self.client_lines_left = false;
         for _ in 0..LINES {
-            let Some(line) = self.front.next_line() else { return };
+            let found = self.front.next_line();
+            let Some(line) = &found else { return };
             self.client_spoke = true;
             self.meter.messages_in.add(1);
             match line {
                 Line::Whole(line) => {
                     self.meter.bytes_in.add(line.len() as u64);
-                    self.core.client_line(now, &line, &mut self.effects);
-                    if passing::to_server(&mut self.effects, &line, self.runtime.as_mut()) {
+                    self.core.client_line(now, line, &mut self.effects);
+                    if passing::to_server(&mut self.effects, line, self.runtime.as_mut()) {
                         continue;
                     }
                 }

@@ -103,7 +103,7 @@ mod tests {
         let source = Source::own_pipe(near.try_clone().unwrap().into(), &Watcher::Runtime).unwrap();
         let sink = Sink::own_pipe(near.into(), &Watcher::Runtime).unwrap();
         let mut front = Front::only(Client::new(source, sink, BYTES));
-        front.send(Framed::from(&vec![b'x'; BYTES].into()));
+        front.send(&Framed::from(&vec![b'x'; BYTES].into()));
         (front, far)
     }
 

@@ -8,7 +8,7 @@ use super::Driver;
 use super::Effect;
 use crate::back::runtime::Runtime;
 use crate::core::ids::Generation;
-use crate::core::slot::keep_given;
+use crate::core::slot::{Outgoing, keep_given};
 use crate::engine::Meter;
 use crate::front::Front;
 use crate::wire::framed::Framed;
@@ -18,7 +18,8 @@ use crate::wire::framed::Framed;
 pub(super) fn to_client(effects: &mut Vec<Effect>, line: &Framed<'_>, front: &mut Front, meter: &Meter) -> bool {
     let first_other = effects.iter().position(|effect| {
         match effect {
-            Effect::Deliver(outgoing) => deliver(front, meter, outgoing.framed(line)),
+            Effect::Deliver(Outgoing::Given) => deliver(front, meter, line),
+            Effect::Deliver(Outgoing::Made(line)) => deliver(front, meter, &line.into()),
             Effect::Count(count) => meter.count(*count),
             _ => return true,
         }
@@ -38,7 +39,10 @@ pub(super) fn to_server(
     let first_other = effects.iter().position(|effect| {
         let Effect::Forward { line: outgoing, tag, urgent } = effect else { return true };
         if let Some(runtime) = &mut runtime {
-            runtime.send(outgoing.framed(line), *tag, *urgent);
+            match outgoing {
+                Outgoing::Given => runtime.send(line, *tag, *urgent),
+                Outgoing::Made(line) => runtime.send(&line.into(), *tag, *urgent),
+            }
         }
         false
     });
@@ -64,7 +68,7 @@ fn leave(effects: &mut Vec<Effect>, line: &Framed<'_>, place: usize) {
 
 /// Sends a line to the client.
 #[inline]
-pub(super) fn deliver(front: &mut Front, meter: &Meter, line: Framed<'_>) {
+pub(super) fn deliver(front: &mut Front, meter: &Meter, line: &Framed<'_>) {
     meter.messages_out.add(1);
     meter.bytes_out.add(line.len() as u64);
     front.send(line);

@@ -53,14 +53,14 @@ pub struct Outbox {
 
 impl Outbox {
     /// Queues a line, without its line end. `tag` names it should it come back; 0 for a line that is not worth that.
-    pub fn push(&mut self, line: Framed<'_>, tag: u64, urgent: bool) {
+    pub fn push(&mut self, line: &Framed<'_>, tag: u64, urgent: bool) {
         let length = line.len() + 1;
         self.backlog += length;
         if urgent || line.len() > SHORT {
             return self.push_apart(line, tag, urgent);
         }
         self.short.reserve(length);
-        self.short.extend_from_slice(&line);
+        self.short.extend_from_slice(line);
         self.short.push(b'\n');
         self.pieces.push_back(Piece { tag, length, long: None });
     }
@@ -68,7 +68,7 @@ impl Outbox {
     /// The same of a line that is long or urgent.
     #[cold]
     #[inline(never)]
-    fn push_apart(&mut self, line: Framed<'_>, tag: u64, urgent: bool) {
+    fn push_apart(&mut self, line: &Framed<'_>, tag: u64, urgent: bool) {
         let place = if urgent { self.begun() + self.urgent } else { self.pieces.len() };
         self.urgent += usize::from(urgent);
         let length = line.len() + 1;

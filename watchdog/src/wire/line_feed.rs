@@ -20,16 +20,27 @@ pub(super) struct LineFeed {
 #[inline]
 pub(super) fn first(text: &[u8]) -> Option<LineFeed> {
     match blocks::run(Near(text)) {
-        Ok(found) => found,
-        Err(far) => Some(LineFeed { at: far + memchr(b'\n', &text[far..])?, ascii: false }),
+        Look::BehindAscii(at) => Some(LineFeed { at, ascii: true }),
+        Look::BehindOthers(at) => Some(LineFeed { at, ascii: false }),
+        Look::Nowhere => None,
+        Look::Far(from) => Some(LineFeed { at: from + memchr(b'\n', &text[from..])?, ascii: false }),
     }
 }
 
-/// The same, if it is near or there is none; or else from where on to look for it.
+/// What a look at the beginning of a text finds, and where. Two words, which are returned in registers.
+enum Look {
+    BehindAscii(usize),
+    BehindOthers(usize),
+    /// The text ends here.
+    Nowhere,
+    /// If there is one, it is behind this.
+    Far(usize),
+}
+
 struct Near<'a>(&'a [u8]);
 
 impl Work for Near<'_> {
-    type Output = Result<Option<LineFeed>, usize>;
+    type Output = Look;
 
     #[inline(always)]
     fn run(self, kernel: impl Kernel) -> Self::Output {
@@ -40,21 +51,22 @@ impl Work for Near<'_> {
                 Some(block) => (kernel.framing(block), false),
                 None => match Last::of(text, at) {
                     Some(last) => (kernel.framing(&last.block).behind(last.before), true),
-                    None => return Ok(None),
+                    None => return Look::Nowhere,
                 },
             };
             if framing.line_feeds != 0 {
                 let before = framing.line_feeds ^ (framing.line_feeds - 1);
-                let ascii = beyond_ascii | framing.beyond_ascii & before == 0;
-                return Ok(Some(LineFeed { at: at + framing.line_feeds.trailing_zeros() as usize, ascii }));
+                let end = at + framing.line_feeds.trailing_zeros() as usize;
+                let is_ascii = beyond_ascii | framing.beyond_ascii & before == 0;
+                return if is_ascii { Look::BehindAscii(end) } else { Look::BehindOthers(end) };
             }
             if is_last {
-                return Ok(None);
+                return Look::Nowhere;
             }
             beyond_ascii |= framing.beyond_ascii;
             at += BLOCK;
             if at == NEAR {
-                return Err(at);
+                return Look::Far(at);
             }
         }
     }

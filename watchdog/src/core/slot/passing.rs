@@ -76,14 +76,6 @@ pub enum Outgoing {
 
 impl Outgoing {
     /// Its bytes, where the core was given this line.
-    pub fn framed<'a>(&'a self, given: &Framed<'a>) -> Framed<'a> {
-        match self {
-            Self::Given => *given,
-            Self::Made(line) => line.into(),
-        }
-    }
-
-    /// The same, owned, where the core was given this line.
     pub(super) fn into_bytes(self, given: &Bytes) -> Bytes {
         match self {
             Self::Given => given.clone(),

@@ -93,7 +93,7 @@ impl Runtime for Fake {
         Some(Line::Whole((&self.1).into()))
     }
 
-    fn send(&mut self, line: Framed<'_>, tag: u64, _: bool) {
+    fn send(&mut self, line: &Framed<'_>, tag: u64, _: bool) {
         self.0.lock().unwrap().given.push((String::from_utf8_lossy(&line).into_owned(), tag));
         let message: serde_json::Value = serde_json::from_slice(&line).unwrap();
         if message["method"] == "initialize" {

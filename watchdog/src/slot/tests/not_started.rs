@@ -32,7 +32,7 @@ impl Runtime for Given {
         None
     }
 
-    fn send(&mut self, line: Framed<'_>, _: u64, _: bool) {
+    fn send(&mut self, line: &Framed<'_>, _: u64, _: bool) {
         self.0.lock().unwrap().push(line.to_bytes());
     }
 

@@ -70,7 +70,7 @@ proptest! {
                 match *step {
                     Step::Push { length, urgent } => {
                         let line = line(tag as usize, length);
-                        outbox.push(Framed::from(&line), tag, urgent);
+                        outbox.push(&Framed::from(&line), tag, urgent);
                         let place = if urgent { usize::from(begun > 0) + urgent_ones } else { waiting.len() };
                         urgent_ones += usize::from(urgent);
                         waiting.insert(place, (tag, line));
@@ -139,7 +139,7 @@ proptest! {
                 for (at, line) in urgent.iter().chain(&ordinary) {
                     expected.extend_from_slice(line);
                     expected.push(b'\n');
-                    outbox.push(Framed::from(line), 1, at % 5 == 3);
+                    outbox.push(&Framed::from(line), 1, at % 5 == 3);
                 }
                 poll_fn(|cx| outbox.poll_write(cx, &mut sink)).await.unwrap();
                 assert_eq!(outbox.backlog(), 0);
@@ -156,7 +156,7 @@ proptest! {
         let unsent = in_runtime(async {
             let (mut outbox, mut sink) = (Outbox::default(), Sink::own_pipe(far.into(), &Watcher::Runtime).unwrap());
             for (tag, line) in (1..).zip(&lines) {
-                outbox.push(Framed::from(line), tag, false);
+                outbox.push(&Framed::from(line), tag, false);
             }
             // Nobody reads: it writes what the pipe takes.
             poll_fn(|cx| Poll::Ready(_ = outbox.poll_write(cx, &mut sink))).await;
@@ -182,13 +182,13 @@ fn an_urgent_line_passes_those_that_have_not_begun_and_never_breaks_into_one() {
     let (mut outbox, mut written) = (Outbox::default(), Vec::new());
     in_runtime(async {
         let mut sink = Sink::own_pipe(far.into(), &Watcher::Runtime).unwrap();
-        outbox.push(Framed::from(&lines[0]), 1, false);
-        outbox.push(Framed::from(&lines[1]), 2, false);
+        outbox.push(&Framed::from(&lines[0]), 1, false);
+        outbox.push(&Framed::from(&lines[1]), 2, false);
         // Nobody reads yet: the first line begins and does not end.
         assert!(poll_fn(|cx| Poll::Ready(outbox.poll_write(cx, &mut sink))).await.is_pending());
-        outbox.push(Framed::from(&lines[2]), 3, true);
-        outbox.push(Framed::from(&lines[3]), 4, true);
-        outbox.push(Framed::from(&lines[4]), 5, false);
+        outbox.push(&Framed::from(&lines[2]), 3, true);
+        outbox.push(&Framed::from(&lines[3]), 4, true);
+        outbox.push(&Framed::from(&lines[4]), 5, false);
         let reader = thread::spawn(move || {
             let (mut near, mut all) = (File::from(std::os::fd::OwnedFd::from(near)), Vec::new());
             near.read_to_end(&mut all).map(|_| all)
@@ -210,7 +210,7 @@ fn what_many_lines_took_is_given_back() {
         let line = line(1, 100);
         for lines in [10, 100_000] {
             for _ in 0..lines {
-                outbox.push(Framed::from(&line), 0, false);
+                outbox.push(&Framed::from(&line), 0, false);
             }
             poll_fn(|cx| outbox.poll_write(cx, &mut sink)).await.unwrap();
             assert!(0 < outbox.short.capacity() && outbox.short.capacity() <= KEEP, "{}", outbox.short.capacity());
@@ -229,11 +229,11 @@ fn a_queue_that_is_never_empty_does_not_keep_what_it_has_written() {
         let line = line(1, 195);
         // More than the pipe holds.
         for _ in 0..1000 {
-            outbox.push(Framed::from(&line), 0, false);
+            outbox.push(&Framed::from(&line), 0, false);
         }
         for _ in 0..1000 {
             for _ in 0..20 {
-                outbox.push(Framed::from(&line), 0, false);
+                outbox.push(&Framed::from(&line), 0, false);
             }
             poll_fn(|cx| Poll::Ready(_ = outbox.poll_write(cx, &mut sink))).await;
             near.read_exact(&mut [0; 20 * 198]).unwrap();
@@ -248,9 +248,9 @@ fn a_queue_that_is_never_empty_does_not_keep_what_it_has_written() {
 fn a_long_line_behind_many_short_ones_does_not_have_all_of_them_looked_at_for_each_write() {
     let mut outbox = Outbox::default();
     for _ in 0..10_000 {
-        outbox.push(Framed::from(&line(1, 195)), 0, false);
+        outbox.push(&Framed::from(&line(1, 195)), 0, false);
     }
-    outbox.push(Framed::from(&line(2, 2 * SHORT)), 0, false);
+    outbox.push(&Framed::from(&line(2, 2 * SHORT)), 0, false);
     let (near, far) = io::pipe().unwrap();
     // It holds more than is written at once.
     nix::fcntl::fcntl(&far, nix::fcntl::FcntlArg::F_SETPIPE_SZ(1 << 20)).unwrap();

@@ -330,7 +330,7 @@ impl Runtime for Process {
         Some(Line::Whole((&self.lent).into()))
     }
 
-    fn send(&mut self, line: Framed<'_>, tag: u64, urgent: bool) {
+    fn send(&mut self, line: &Framed<'_>, tag: u64, urgent: bool) {
         let line = line.to_bytes();
         if urgent { self.outbox.push_front((line, tag)) } else { self.outbox.push_back((line, tag)) }
     }
