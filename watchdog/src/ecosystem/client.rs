@@ -77,12 +77,22 @@ impl Document<'_> {
     }
 
     /// Whether it is VS Code's, whose servers stand under `servers` as ours do: there is no `version`, and there is what only VS
-    /// Code understands. Without that it can be read as ours, with the same result.
+    /// Code understands, or a watchdog before a server already, which `wrap` puts into files of clients alone. Without that it can be
+    /// read as ours, with the same result.
     pub(crate) fn is_vs_codes(&self) -> bool {
         let is_yaml = || serde_yaml::from_str::<serde::de::IgnoredAny>(self.text).is_ok();
         self.root.get("servers").is_some()
             && self.root.get("version").is_none()
-            && (self.root.get("inputs").is_some() || self.root.mentions(&VS_CODES) || !is_yaml())
+            && (self.root.get("inputs").is_some() || self.root.mentions(&VS_CODES) || self.is_wrapped() || !is_yaml())
+    }
+
+    /// Whether a watchdog is the command of one of its `servers`.
+    fn is_wrapped(&self) -> bool {
+        let servers = self.root.get("servers").map(Item::entries).unwrap_or_default();
+        servers.iter().any(|entry| match kind(&entry.item) {
+            Kind::Command(command, _) => command.as_text().is_some_and(|command| is_watchdog(command, None)),
+            _ => false,
+        })
     }
 
     /// Whether this is a configuration of the watchdog itself, which has `servers` too.

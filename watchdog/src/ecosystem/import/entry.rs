@@ -133,7 +133,7 @@ impl Made<'_, '_> {
             "timeout" => match self.request.timeout_unit {
                 Some(unit) => self.tool_timeout(key, item, unit),
                 None => self.notes.warn(
-                    "`timeout` is left out: to some clients it is seconds, to others milliseconds; say which with --timeout-unit",
+                    "`timeout` is left out: to some clients it is seconds, to others milliseconds; `mcp-watchdog import --timeout-unit` takes it",
                 ),
             },
             "tool_timeout_sec" => self.tool_timeout(key, item, Unit::Seconds),

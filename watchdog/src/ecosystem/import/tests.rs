@@ -112,7 +112,7 @@ fn keys_of_other_clients() {
             &["`autoApprove` is", "`alwaysAllow` is"],
         ),
         (r#"{"command": "x y"}"#, "command: x y", &["has spaces and is not split"]),
-        (r#"{"command": "x", "timeout": 60}"#, "command: x", &["say which with --timeout-unit"]),
+        (r#"{"command": "x", "timeout": 60}"#, "command: x", &["`mcp-watchdog import --timeout-unit` takes it"]),
         (r#"{"command": "x", "startup_timeout_sec": 1.5}"#, "command: x\nhandshake:\n  timeout: 1.5s", &[]),
         (r#"{"command": "x", "startup_timeout_ms": 20000}"#, "command: x\nhandshake:\n  timeout: 20s", &[]),
         (r#"{"command": "x", "tool_timeout_sec": 60}"#, "command: x\ntool_timeout: 40s", &["`tool_timeout` is 40s"]),

@@ -94,8 +94,8 @@ impl Runtime for Fake {
     }
 
     fn send(&mut self, line: &Framed<'_>, tag: u64, _: bool) {
-        self.0.lock().unwrap().given.push((String::from_utf8_lossy(&line).into_owned(), tag));
-        let message: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        self.0.lock().unwrap().given.push((String::from_utf8_lossy(line).into_owned(), tag));
+        let message: serde_json::Value = serde_json::from_slice(line).unwrap();
         if message["method"] == "initialize" {
             self.say(&format!(
                 r#"{{"jsonrpc":"2.0","id":{},"result":{{"protocolVersion":"2025-06-18","capabilities":{{}},"serverInfo":{{"name":"x","version":"1"}}}}}}"#,

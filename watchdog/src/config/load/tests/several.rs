@@ -142,6 +142,16 @@ fn a_file_of_vs_code_is_told_from_ours_by_what_only_it_has() {
     assert!(comment.warnings[0].contains("`dev` is the client's own"), "{:?}", comment.warnings);
     let question = client(&entry(r#""env": {"K": "${input:key}"}"#)).error_of_all();
     assert!(question.contains("a: `env.K`: `${input:key}` is a question to the user"), "{question}");
+    let wrapped =
+        client(&entry("").replace("\"srv\", ", r#""/bin/mcp-watchdog", "args": ["--name", "b", "--", "srv", "x"]"#))
+            .all();
+    let command = &wrapped.config.servers[0].command;
+    assert_eq!(
+        (command.program.as_os_str(), &command.args[..]),
+        ("srv".as_ref(), &["x".into()][..]),
+        "no watchdog below a watchdog"
+    );
+    assert!(wrapped.warnings[0].contains("runs under mcp-watchdog already"), "{:?}", wrapped.warnings);
     let ours = client(&entry(r#""restart": {"hold": "3s"}"#)).all();
     assert_eq!(ours.config.servers[0].restart.hold, secs(3), "ours need no `version`");
 }
