@@ -204,9 +204,7 @@ impl Session {
 
     #[cold]
     fn observe_opening(&mut self, line: &[u8]) {
-        // What is kept for long must not hold on to a whole read buffer.
-        let line = Bytes::copy_from_slice(line);
-        self.asked = Some(Opening { line, told: Told::default(), initialized: None });
+        self.asked = Some(Opening { line: Bytes::copy_from_slice(line), told: Told::default(), initialized: None });
     }
 
     /// The client sent `notifications/initialized`.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::passing::{Outgoing, Passing};
+use super::server::body_of;
 use super::{Effect, Slot};
 use crate::core::inject::{self, Injected, Injection};
 use crate::core::ledger::Request;
@@ -79,9 +80,9 @@ impl Slot {
             return line.into();
         }
         let Some(body) = head.body.clone() else { return line.into() };
-        let result = line.slice(body.clone());
-        self.learn_names(&result, out);
-        match self.manage.injection.offer(&result) {
+        let result = body_of(&line, Some(body.clone()));
+        self.learn_names(result, out);
+        match self.manage.injection.offer(result) {
             Some((at, text)) => splice::replace(&line, body.start + at..body.start + at, &text).into(),
             None => line.into(),
         }

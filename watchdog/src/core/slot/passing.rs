@@ -5,7 +5,6 @@ use std::ops::Deref;
 use bytes::Bytes;
 
 use super::Effect;
-use crate::wire::Span;
 use crate::wire::framed::Framed;
 use crate::wire::head::{self, Scan, Shapes};
 
@@ -44,12 +43,6 @@ impl Passing<'_> {
             Self::Given(line) => line.to_bytes(),
             Self::Kept(line) => line.clone(),
         }
-    }
-
-    /// A part of it.
-    #[cold]
-    pub(super) fn slice(self, span: Span) -> Bytes {
-        self.to_bytes().slice(span)
     }
 }
 
